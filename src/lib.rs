@@ -1,0 +1,7 @@
+//! Handback gives back what a closed order held, exactly once.
+//!
+//! Read first: `core::words` (the vocabulary), `core::release` (the core every actor enters),
+//! `store::db` (how a transaction runs). `docs/architecture.md` has the module map.
+
+pub mod core;
+pub mod store;

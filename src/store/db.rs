@@ -1,0 +1,461 @@
+//! Pools and transactions. A transaction runs in a task of its own that nobody cancels: a browser that
+//! goes away drops the handler's future, and a `BEGIN` cancelled in flight would leave an open
+//! transaction on a pooled connection. Deadlock, busy and serialization errors run the whole body again
+//! (R19); so does a lost COMMIT (R13), since every body is conditional on what it changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use sqlx::any::{AnyArguments, AnyPoolOptions, AnyRow};
+use sqlx::pool::PoolConnection;
+use sqlx::{
+    Any, AnyPool, Arguments as _, AssertSqlSafe, Connection as _, Executor as _, Row as _, SqlSafeStr as _, SqlStr,
+};
+
+use super::dialect::{Dialect, Engine};
+use super::error::{Class, Error};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// How often a transaction is run again on deadlock, busy or a lost connection before it is an error.
+const TRIES: u32 = 10;
+
+/// The database: one writer connection on SQLite, a pool elsewhere; readers apart.
+#[derive(Clone)]
+pub struct Db {
+    writer: AnyPool,
+    reader: AnyPool,
+    pub dialect: Dialect,
+    pub facts: Arc<Facts>,
+}
+
+/// What was found at connect: shown on the page and in the log.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub engine: String,
+    pub version: String,
+    /// Durability settings as read back from the server.
+    pub durability: Vec<(String, String)>,
+    /// What is weak, in words.
+    pub warnings: Vec<String>,
+}
+
+/// What a transaction's body wants done with what it did.
+pub enum Decision<T> {
+    Commit(T),
+    Rollback(T),
+}
+
+impl Db {
+    /// Connects, checks the version, reads durability settings back. Migrates first when asked to.
+    ///
+    /// # Errors
+    /// `Away` when the database can't be reached, `Broken` when its version is too old or a migration failed.
+    pub async fn open(url: &str, migrate: bool, connections: u32) -> Result<Self> {
+        sqlx::any::install_default_drivers();
+        let engine = Engine::of_url(url)
+            .ok_or_else(|| Error::broken("database.url must begin with sqlite:, postgres: or mysql:"))?;
+        let url = if engine == Engine::Sqlite { sqlite_url(url) } else { url.to_owned() };
+        let mut conn = sqlx::AnyConnection::connect(&url).await?;
+        let version = one_text(&mut conn, Dialect::new(engine, "").version()).await?;
+        let dialect = Dialect::new(engine, &version);
+        require_version(dialect, &version)?;
+        for setting in dialect.on_connect() {
+            conn.execute(*setting).await?;
+        }
+        if migrate {
+            super::migrate::run(&mut conn, dialect).await?;
+        }
+        let facts = read_facts(&mut conn, dialect, version).await?;
+        let _ = conn.close().await;
+        let writers = if dialect.has_one_writer() { 1 } else { connections };
+        Ok(Self {
+            writer: pool(&url, dialect, writers).await?,
+            reader: pool(&url, dialect, connections.min(4)).await?,
+            dialect,
+            facts: Arc::new(facts),
+        })
+    }
+
+    /// A connection for reading outside a transaction.
+    pub async fn read(&self) -> Result<Conn> {
+        Ok(Conn { inner: self.reader.acquire().await?, dialect: self.dialect, open: false })
+    }
+
+    /// A connection on which several reads see one snapshot.
+    pub async fn snapshot(&self) -> Result<Conn> {
+        let mut conn = self.read().await?;
+        conn.open = true;
+        conn.raw(self.dialect.begin_snapshot()).await?;
+        Ok(conn)
+    }
+
+    /// Runs `body` in one transaction, in a task that is never cancelled.
+    ///
+    /// The body may run several times; only one run is committed. It must take everything it decides
+    /// from what it reads, not from an earlier run.
+    pub async fn write<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Result<Decision<T>>> + Send + Sync + 'static,
+    {
+        let db = self.clone();
+        match tokio::spawn(async move { db.write_here(body).await }).await {
+            Ok(result) => result,
+            Err(join) => Err(Error::new(Class::Panic, format!("a transaction ended without an answer: {join}"))),
+        }
+    }
+
+    async fn write_here<T, F>(&self, body: F) -> Result<T>
+    where
+        F: for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Result<Decision<T>>> + Send + Sync,
+    {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let error = match self.try_once(&body).await {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            let again = match error.class {
+                Class::Transient => tries < TRIES,
+                Class::Away => tries < 3,
+                _ => false,
+            };
+            if !again {
+                return Err(error);
+            }
+            tracing::debug!(db.try = tries, error = %error, "transaction is run again");
+            tokio::time::sleep(pause(tries)).await;
+        }
+    }
+
+    async fn try_once<T, F>(&self, body: &F) -> Result<T>
+    where
+        F: for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Result<Decision<T>>> + Send + Sync,
+    {
+        let mut conn = Conn { inner: self.writer.acquire().await?, dialect: self.dialect, open: true };
+        conn.raw(self.dialect.begin()).await?;
+        let result = match std::panic::AssertUnwindSafe(body(&mut conn)).catch_unwind().await {
+            Ok(result) => result,
+            Err(panic) => Err(Error::new(Class::Panic, panic_text(panic.as_ref()))),
+        };
+        match result {
+            Ok(Decision::Commit(value)) => {
+                conn.finish("COMMIT").await?;
+                Ok(value)
+            }
+            Ok(Decision::Rollback(value)) => {
+                conn.finish("ROLLBACK").await?;
+                Ok(value)
+            }
+            Err(error) => {
+                // A lock wait on MariaDB undoes the statement only: always roll back in so many words.
+                let _ = conn.finish("ROLLBACK").await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The database's time in milliseconds.
+    pub async fn now_ms(&self) -> Result<i64> {
+        self.read().await?.stmt(self.dialect.now_ms()).int().await
+    }
+
+    /// Whether the database answers at all.
+    pub async fn ping(&self) -> Result<()> {
+        self.read().await?.stmt("SELECT 1").int().await.map(|_| ())
+    }
+
+    pub async fn close(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+}
+
+/// A connection in our hands; in a transaction when it came from [`Db::write`].
+pub struct Conn {
+    inner: PoolConnection<Any>,
+    pub dialect: Dialect,
+    open: bool,
+}
+
+impl Conn {
+    /// A statement whose text is part of the program. `$N` may be used several times.
+    pub fn stmt(&mut self, sql: &'static str) -> Stmt<'_> {
+        Stmt { conn: self, sql: sql.into_sql_str(), values: Vec::new() }
+    }
+
+    /// A statement that the dialect or a list filter put together. Values are bound, never written into it.
+    pub fn built(&mut self, sql: String) -> Stmt<'_> {
+        Stmt { conn: self, sql: AssertSqlSafe(sql).into_sql_str(), values: Vec::new() }
+    }
+
+    async fn raw(&mut self, sql: &'static str) -> Result<()> {
+        (&mut *self.inner).execute(sqlx::raw_sql(sql)).await?;
+        Ok(())
+    }
+
+    async fn finish(&mut self, how: &'static str) -> Result<()> {
+        let result = self.raw(how).await;
+        self.open = result.is_err();
+        result
+    }
+
+    /// Ends a [`Db::snapshot`].
+    pub async fn done(mut self) -> Result<()> {
+        self.finish("ROLLBACK").await
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        // Whatever went wrong, a connection with an open transaction never goes back to the pool.
+        if self.open {
+            self.inner.close_on_drop();
+        }
+    }
+}
+
+/// A value to bind.
+#[derive(Clone, Debug)]
+pub enum Value {
+    Int(Option<i64>),
+    Text(Option<String>),
+}
+
+impl From<i64> for Value {
+    fn from(v: i64) -> Self {
+        Self::Int(Some(v))
+    }
+}
+impl From<Option<i64>> for Value {
+    fn from(v: Option<i64>) -> Self {
+        Self::Int(v)
+    }
+}
+impl From<&str> for Value {
+    fn from(v: &str) -> Self {
+        Self::Text(Some(v.to_owned()))
+    }
+}
+impl From<String> for Value {
+    fn from(v: String) -> Self {
+        Self::Text(Some(v))
+    }
+}
+impl From<&String> for Value {
+    fn from(v: &String) -> Self {
+        Self::Text(Some(v.clone()))
+    }
+}
+impl From<Option<String>> for Value {
+    fn from(v: Option<String>) -> Self {
+        Self::Text(v)
+    }
+}
+impl From<Option<&str>> for Value {
+    fn from(v: Option<&str>) -> Self {
+        Self::Text(v.map(str::to_owned))
+    }
+}
+
+/// A statement with its values.
+pub struct Stmt<'c> {
+    conn: &'c mut Conn,
+    sql: SqlStr,
+    values: Vec<Value>,
+}
+
+impl<'c> Stmt<'c> {
+    #[must_use]
+    pub fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    #[must_use]
+    pub fn bind_all(mut self, values: impl IntoIterator<Item = Value>) -> Self {
+        self.values.extend(values);
+        self
+    }
+
+    /// Runs it; the number of rows it matched.
+    pub async fn run(self) -> Result<u64> {
+        let (conn, sql, arguments) = self.prepare()?;
+        Ok(sqlx::query_with(sql, arguments).execute(&mut *conn.inner).await?.rows_affected())
+    }
+
+    pub async fn rows(self) -> Result<Vec<AnyRow>> {
+        let (conn, sql, arguments) = self.prepare()?;
+        Ok(sqlx::query_with(sql, arguments).fetch_all(&mut *conn.inner).await?)
+    }
+
+    pub async fn row(self) -> Result<Option<AnyRow>> {
+        let (conn, sql, arguments) = self.prepare()?;
+        Ok(sqlx::query_with(sql, arguments).fetch_optional(&mut *conn.inner).await?)
+    }
+
+    /// The first column of the only row, a number.
+    pub async fn int(self) -> Result<i64> {
+        let row = self.row().await?.ok_or_else(|| Error::broken("a statement that always answers gave no row"))?;
+        row.int(0)
+    }
+
+    fn prepare(self) -> Result<(&'c mut Conn, SqlStr, AnyArguments)> {
+        let mut arguments = AnyArguments::default();
+        let sql = if self.conn.dialect.numbers_placeholders() {
+            for value in self.values {
+                add(&mut arguments, value)?;
+            }
+            self.sql
+        } else {
+            let (text, order) = question_marks(self.sql.as_str());
+            for n in order {
+                let value = self.values.get(n - 1).ok_or_else(|| Error::broken(format!("${n} has no value")))?;
+                add(&mut arguments, value.clone())?;
+            }
+            AssertSqlSafe(text).into_sql_str()
+        };
+        Ok((self.conn, sql, arguments))
+    }
+}
+
+fn add(arguments: &mut AnyArguments, value: Value) -> Result<()> {
+    match value {
+        Value::Int(value) => arguments.add(value),
+        Value::Text(value) => arguments.add(value),
+    }
+    .map_err(|error| Error::broken(error.to_string()))
+}
+
+/// `$N` → `?`, and the numbers in order of appearance.
+fn question_marks(sql: &str) -> (String, Vec<usize>) {
+    let mut text = String::with_capacity(sql.len());
+    let mut order = Vec::new();
+    let mut chars = sql.chars().peekable();
+    while let Some(c) = chars.next() {
+        let mut number = 0;
+        if c == '$' {
+            while let Some(digit) = chars.peek().and_then(|d| d.to_digit(10)) {
+                number = number * 10 + digit as usize;
+                chars.next();
+            }
+        }
+        if number > 0 {
+            order.push(number);
+            text.push('?');
+        } else {
+            text.push(c);
+        }
+    }
+    (text, order)
+}
+
+/// Reading a row by hand: columns by position, as the select lists them.
+pub trait RowExt {
+    fn int(&self, at: usize) -> Result<i64>;
+    fn opt_int(&self, at: usize) -> Result<Option<i64>>;
+    fn text(&self, at: usize) -> Result<String>;
+    fn opt_text(&self, at: usize) -> Result<Option<String>>;
+}
+
+impl RowExt for AnyRow {
+    fn int(&self, at: usize) -> Result<i64> {
+        Ok(self.try_get(at)?)
+    }
+    fn opt_int(&self, at: usize) -> Result<Option<i64>> {
+        Ok(self.try_get(at)?)
+    }
+    fn text(&self, at: usize) -> Result<String> {
+        Ok(self.try_get(at)?)
+    }
+    fn opt_text(&self, at: usize) -> Result<Option<String>> {
+        Ok(self.try_get(at)?)
+    }
+}
+
+async fn one_text(conn: &mut sqlx::AnyConnection, sql: &'static str) -> Result<String> {
+    Ok(sqlx::query(sql).fetch_one(conn).await?.try_get(0)?)
+}
+
+async fn read_facts(conn: &mut sqlx::AnyConnection, dialect: Dialect, version: String) -> Result<Facts> {
+    let mut facts = Facts { engine: dialect.name().into(), version, ..Facts::default() };
+    for (name, sql, safe) in dialect.durability() {
+        let value = one_text(conn, sql).await?;
+        if !safe.contains(&value.as_str()) {
+            facts.warnings.push(format!(
+                "{name} is {value}: an acknowledged close could be lost in a power cut (safe: {})",
+                safe.join(", ")
+            ));
+        }
+        facts.durability.push(((*name).to_owned(), value));
+    }
+    Ok(facts)
+}
+
+fn require_version(dialect: Dialect, version: &str) -> Result<()> {
+    let mut parts = version.split(|c: char| !c.is_ascii_digit()).filter_map(|p| p.parse::<u32>().ok());
+    let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let least = dialect.minimum_version();
+    if found < least {
+        return Err(Error::broken(format!(
+            "{} {version} is too old: at least {}.{} is needed",
+            dialect.name(),
+            least.0,
+            least.1
+        )));
+    }
+    Ok(())
+}
+
+async fn pool(url: &str, dialect: Dialect, connections: u32) -> Result<AnyPool> {
+    let options = AnyPoolOptions::new()
+        .max_connections(connections)
+        .min_connections(0)
+        .acquire_timeout(Duration::from_secs(if dialect.has_one_writer() { 30 } else { 10 }))
+        .idle_timeout(Duration::from_secs(300))
+        .test_before_acquire(false)
+        .after_connect(move |conn, _| {
+            Box::pin(async move {
+                for setting in dialect.on_connect() {
+                    conn.execute(*setting).await?;
+                }
+                Ok(())
+            })
+        });
+    Ok(options.connect_lazy(url)?)
+}
+
+/// SQLite makes the file when it isn't there.
+fn sqlite_url(url: &str) -> String {
+    if url.contains("mode=") {
+        url.to_owned()
+    } else {
+        format!("{url}{}mode=rwc", if url.contains('?') { '&' } else { '?' })
+    }
+}
+
+fn pause(tries: u32) -> Duration {
+    let ceiling = 4u64 << tries.min(6);
+    Duration::from_millis(rand::random_range(1..=ceiling))
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_become_question_marks_in_order_of_appearance() {
+        let (text, order) = question_marks("SELECT $2, x FROM j('$[*]', '$.k', $1) WHERE a = $2 AND b = $10");
+        assert_eq!(text, "SELECT ?, x FROM j('$[*]', '$.k', ?) WHERE a = ? AND b = ?");
+        assert_eq!(order, [2, 1, 2, 10]);
+    }
+}
