@@ -1,0 +1,8 @@
+//! All tests that need more than one function of the crate. `docs/testing.md` says how they are
+//! organised. One binary, because the database servers behind them are started once per process.
+
+// A test that unwraps a failure has failed, which is what it is for.
+#![allow(clippy::unwrap_used)]
+
+mod structure;
+mod support;

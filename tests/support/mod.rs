@@ -1,0 +1,8 @@
+//! What tests stand on: real servers, real processes, a real browser, nothing pretended.
+
+pub mod browser;
+pub mod database;
+mod held;
+pub mod process;
+mod selftest;
+pub mod servers;
