@@ -57,7 +57,7 @@ impl Db {
         sqlx::any::install_default_drivers();
         let engine = Engine::of_url(url)
             .ok_or_else(|| Error::broken("database.url must begin with sqlite:, postgres: or mysql:"))?;
-        let url = if engine == Engine::Sqlite { sqlite_url(url) } else { url.to_owned() };
+        let url = engine.connect_url(url);
         let mut conn = sqlx::AnyConnection::connect(&url).await?;
         let version = one_text(&mut conn, Dialect::new(engine, "").version()).await?;
         let dialect = Dialect::new(engine, &version);
@@ -427,15 +427,6 @@ async fn pool(url: &str, dialect: Dialect, connections: u32) -> Result<AnyPool> 
             })
         });
     Ok(options.connect_lazy(url)?)
-}
-
-/// SQLite makes the file when it isn't there.
-fn sqlite_url(url: &str) -> String {
-    if url.contains("mode=") {
-        url.to_owned()
-    } else {
-        format!("{url}{}mode=rwc", if url.contains('?') { '&' } else { '?' })
-    }
 }
 
 fn pause(tries: u32) -> Duration {

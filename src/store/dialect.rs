@@ -23,6 +23,14 @@ impl Engine {
             _ => None,
         }
     }
+
+    /// The URL to connect with. SQLite makes the file when it isn't there.
+    pub fn connect_url(self, url: &str) -> String {
+        if self != Self::Sqlite || url.contains("mode=") {
+            return url.to_owned();
+        }
+        format!("{url}{}mode=rwc", if url.contains('?') { '&' } else { '?' })
+    }
 }
 
 /// What a column of a JSON list holds.

@@ -25,11 +25,7 @@ struct Driver {
 
 static DRIVER: LazyLock<Result<Driver, String>> = LazyLock::new(|| {
     let program = find_program("chromedriver", &[]).ok_or("install `chromium-driver`")?;
-    let folder = tempfile::Builder::new()
-        .prefix("handback-driver-")
-        .tempdir()
-        .map_err(|e| e.to_string())?
-        .keep();
+    let folder = tempfile::Builder::new().prefix("handback-driver-").tempdir().map_err(|e| e.to_string())?.keep();
     let port = free_port();
     let command: Vec<OsString> = vec![program.into(), format!("--port={port}").into()];
     let mut held = Held::start(&command, folder.join("log"), "TERM", &folder)?;
@@ -78,16 +74,12 @@ impl Person {
     }
 
     pub async fn opens(self, url: &str) -> Browser {
-        let driver = DRIVER
-            .as_ref()
-            .unwrap_or_else(|problem| panic!("chromedriver for the tests: {problem}"));
+        let driver = DRIVER.as_ref().unwrap_or_else(|problem| panic!("chromedriver for the tests: {problem}"));
         let chromium = find_program("chromium", &[])
             .or_else(|| find_program("google-chrome", &[]))
             .expect("a browser for the tests: install `chromium`");
-        let profile = tempfile::Builder::new()
-            .prefix("profile-")
-            .tempdir_in(&driver.folder)
-            .expect("a temporary folder");
+        let profile =
+            tempfile::Builder::new().prefix("profile-").tempdir_in(&driver.folder).expect("a temporary folder");
         let wanted = self.capabilities(&chromium, &profile);
         let client = ClientBuilder::new(HttpConnector::new())
             .capabilities(wanted)
@@ -105,11 +97,7 @@ impl Person {
         browser
     }
 
-    fn capabilities(
-        &self,
-        chromium: &std::path::Path,
-        profile: &TempDir,
-    ) -> serde_json::Map<String, Value> {
+    fn capabilities(&self, chromium: &std::path::Path, profile: &TempDir) -> serde_json::Map<String, Value> {
         let mut args: Vec<String> = [
             "--headless=new",
             "--no-sandbox",
@@ -192,10 +180,7 @@ impl Browser {
             "height": size["cssContentSize"]["height"],
         });
         let picture = self
-            .command(
-                "Page.captureScreenshot",
-                json!({"format": "png", "captureBeyondViewport": true, "clip": clip}),
-            )
+            .command("Page.captureScreenshot", json!({"format": "png", "captureBeyondViewport": true, "clip": clip}))
             .await;
         let bytes = base64::Engine::decode(
             &base64::engine::general_purpose::STANDARD,

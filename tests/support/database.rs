@@ -24,10 +24,7 @@ pub async fn fresh_database(engine: Engine) -> TestDb {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
     if engine == Engine::Sqlite {
-        let folder = tempfile::Builder::new()
-            .prefix("handback-test-")
-            .tempdir()
-            .expect("a temporary folder");
+        let folder = tempfile::Builder::new().prefix("handback-test-").tempdir().expect("a temporary folder");
         let url = format!("sqlite://{}/handback.db", folder.path().display());
         return TestDb { engine, url, name, folder: Some(Arc::new(folder)) };
     }
@@ -73,10 +70,7 @@ async fn administer(server: &Server, sql: &str) {
     let mut connection = sqlx::AnyConnection::connect(&server.admin_url())
         .await
         .unwrap_or_else(|e| panic!("connecting to {}: {e}", server.admin_url()));
-    connection
-        .execute(AssertSqlSafe(sql))
-        .await
-        .unwrap_or_else(|e| panic!("{sql}: {e}"));
+    connection.execute(AssertSqlSafe(sql)).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
     let _ = connection.close().await;
 }
 
@@ -86,16 +80,13 @@ pub fn run_on<F: Future<Output = ()>>(engine: Engine, body: impl FnOnce(TestDb) 
     if !engine.is_chosen() {
         return;
     }
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(4)
-        .enable_all()
-        .build()
-        .expect("a runtime")
-        .block_on(async {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime").block_on(
+        async {
             let database = fresh_database(engine).await;
             body(database.clone()).await;
             database.discard().await;
-        });
+        },
+    );
 }
 
 /// `on_every_engine!(rule)` makes three tests, `rule::sqlite`, `rule::postgres`, `rule::mariadb`,

@@ -33,12 +33,7 @@ pub struct Held {
 
 impl Held {
     /// Starts `command` (program first) with its output in `log`. `folder` is removed when it ends.
-    pub fn start(
-        command: &[OsString],
-        log: PathBuf,
-        signal: &str,
-        folder: &Path,
-    ) -> Result<Self, String> {
+    pub fn start(command: &[OsString], log: PathBuf, signal: &str, folder: &Path) -> Result<Self, String> {
         let mut shell = Command::new("/bin/sh");
         shell
             .arg("-c")

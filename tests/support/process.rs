@@ -42,10 +42,7 @@ impl Ended {
 
 impl Handback {
     pub fn new<const N: usize>(args: [&str; N]) -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("handback-run-")
-            .tempdir()
-            .expect("a temporary folder");
+        let folder = tempfile::Builder::new().prefix("handback-run-").tempdir().expect("a temporary folder");
         // `setpriv` becomes the binary (same process id) and has the kernel kill it should this
         // process be killed, when nothing is dropped.
         let mut command = Command::new("setpriv");
@@ -186,10 +183,8 @@ impl Running {
 
     /// Sends a signal by name: `TERM`, `KILL`, `STOP`, `CONT`.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("/bin/kill")
-            .args(["-s", name, &self.child.id().to_string()])
-            .status()
-            .expect("/bin/kill");
+        let sent =
+            Command::new("/bin/kill").args(["-s", name, &self.child.id().to_string()]).status().expect("/bin/kill");
         assert!(sent.success(), "signal {name} was not delivered");
     }
 
@@ -256,10 +251,7 @@ impl Api {
 
     /// Makes a token by the command, against the same database.
     pub fn with_new_token(url: &str, database: &str, scope: &str) -> Self {
-        let made = Handback::new(["token", "create", "test", "--scope", scope])
-            .database(database)
-            .run()
-            .ok();
+        let made = Handback::new(["token", "create", "test", "--scope", scope]).database(database).run().ok();
         Self::new(url, made.stdout.trim())
     }
 
@@ -280,12 +272,7 @@ impl Api {
     }
 
     /// `path` below `/api/v1`, beginning with a slash.
-    pub async fn send(
-        &self,
-        method: reqwest::Method,
-        path: &str,
-        body: Option<serde_json::Value>,
-    ) -> Answer {
+    pub async fn send(&self, method: reqwest::Method, path: &str, body: Option<serde_json::Value>) -> Answer {
         let url = format!("{}/api/v1{path}", self.base);
         let mut request = self.http.request(method, &url).bearer_auth(&self.token);
         if let Some(body) = body {
@@ -302,10 +289,7 @@ impl Api {
 
 /// Where files for a person to look at go: `target/NAME` of the build that runs.
 pub fn output_folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .expect("target has this folder")
-        .join(name);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).parent().expect("target has this folder").join(name);
     std::fs::create_dir_all(&folder).expect("a folder for output");
     folder
 }

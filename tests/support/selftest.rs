@@ -46,19 +46,7 @@ async fn a_browser_shows_what_its_person_has_set_up() {
     };
     let plain = Person::new().opens(page).await;
     plain.screenshot("selftest").await;
-    assert_eq!(
-        seen(plain).await.to_string(),
-        r#"[1280,"en",false,"document.write('scripted')scripted"]"#
-    );
-    let other = Person::new()
-        .reads("zh-CN")
-        .on_a_phone()
-        .in_the_dark()
-        .without_script()
-        .opens(page)
-        .await;
-    assert_eq!(
-        seen(other).await.to_string(),
-        r#"[360,"zh-CN",true,"document.write('scripted')"]"#
-    );
+    assert_eq!(seen(plain).await.to_string(), r#"[1280,"en",false,"document.write('scripted')scripted"]"#);
+    let other = Person::new().reads("zh-CN").on_a_phone().in_the_dark().without_script().opens(page).await;
+    assert_eq!(seen(other).await.to_string(), r#"[360,"zh-CN",true,"document.write('scripted')"]"#);
 }

@@ -49,11 +49,8 @@ static CHOSEN: LazyLock<Vec<Engine>> = LazyLock::new(|| {
         return Engine::ALL.to_vec();
     };
     let chosen = chosen_engines(&list).unwrap_or_else(|problem| panic!("{problem}"));
-    let left_out: Vec<_> = Engine::ALL
-        .into_iter()
-        .filter(|engine| !chosen.contains(engine))
-        .map(Engine::name)
-        .collect();
+    let left_out: Vec<_> =
+        Engine::ALL.into_iter().filter(|engine| !chosen.contains(engine)).map(Engine::name).collect();
     if !left_out.is_empty() {
         say_aloud(&format!(
             "HANDBACK_TEST_ENGINES={list}: tests on {} do nothing in this run\n",
@@ -67,9 +64,8 @@ fn chosen_engines(list: &str) -> Result<Vec<Engine>, String> {
     list.split(',')
         .map(str::trim)
         .map(|name| {
-            Engine::named(name).ok_or_else(|| {
-                format!("HANDBACK_TEST_ENGINES: {name:?} is none of sqlite, postgres, mariadb")
-            })
+            Engine::named(name)
+                .ok_or_else(|| format!("HANDBACK_TEST_ENGINES: {name:?} is none of sqlite, postgres, mariadb"))
         })
         .collect()
 }
@@ -86,8 +82,7 @@ pub struct Server {
     engine: Engine,
 }
 
-static POSTGRES: LazyLock<Result<Server, String>> =
-    LazyLock::new(|| Server::start(Engine::Postgres));
+static POSTGRES: LazyLock<Result<Server, String>> = LazyLock::new(|| Server::start(Engine::Postgres));
 static MARIADB: LazyLock<Result<Server, String>> = LazyLock::new(|| Server::start(Engine::Mariadb));
 
 impl Server {
@@ -98,9 +93,7 @@ impl Server {
             Engine::Mariadb => &*MARIADB,
             Engine::Sqlite => panic!("SQLite has no server"),
         };
-        server
-            .as_ref()
-            .unwrap_or_else(|problem| panic!("{} for the tests: {problem}", engine.name()))
+        server.as_ref().unwrap_or_else(|problem| panic!("{} for the tests: {problem}", engine.name()))
     }
 
     /// A server of the caller's own, stopped when dropped.
@@ -149,17 +142,12 @@ impl Server {
 }
 
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a free loopback port")
-        .port()
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free loopback port").port()
 }
 
 fn start_postgres(port: u16) -> Result<Held, String> {
-    let initdb = find_program("initdb", &postgres_folders())
-        .ok_or("initdb not found: install `postgresql`")?;
-    let postgres = find_program("postgres", &postgres_folders())
-        .ok_or("postgres not found: install `postgresql`")?;
+    let initdb = find_program("initdb", &postgres_folders()).ok_or("initdb not found: install `postgresql`")?;
+    let postgres = find_program("postgres", &postgres_folders()).ok_or("postgres not found: install `postgresql`")?;
     // PostgreSQL refuses to run as root, so as root everything of it belongs to its own user.
     let as_user = is_root().then_some("postgres");
     let folder = run_folder("handback-pg-", as_user)?;
@@ -195,10 +183,9 @@ fn start_postgres(port: u16) -> Result<Held, String> {
 fn start_mariadb(port: u16) -> Result<Held, String> {
     let missing = "install `mariadb-server`";
     let folders = [PathBuf::from("/usr/sbin"), PathBuf::from("/usr/libexec")];
-    let install = find_program("mariadb-install-db", &folders)
-        .ok_or(format!("mariadb-install-db not found: {missing}"))?;
-    let mariadbd =
-        find_program("mariadbd", &folders).ok_or(format!("mariadbd not found: {missing}"))?;
+    let install =
+        find_program("mariadb-install-db", &folders).ok_or(format!("mariadb-install-db not found: {missing}"))?;
+    let mariadbd = find_program("mariadbd", &folders).ok_or(format!("mariadbd not found: {missing}"))?;
     let as_user = is_root().then_some("mysql");
     let folder = run_folder("handback-my-", as_user)?;
     let data = folder.join("data");
@@ -254,11 +241,8 @@ pub fn find_program(name: &str, more_folders: &[PathBuf]) -> Option<PathBuf> {
 
 /// A new folder for one server. It goes with the server (see [`Held`]), not when this returns.
 fn run_folder(prefix: &str, owner: Option<&str>) -> Result<PathBuf, String> {
-    let folder = tempfile::Builder::new()
-        .prefix(prefix)
-        .tempdir()
-        .map_err(|e| format!("temporary folder: {e}"))?
-        .keep();
+    let folder =
+        tempfile::Builder::new().prefix(prefix).tempdir().map_err(|e| format!("temporary folder: {e}"))?.keep();
     if let Some(owner) = owner {
         give_to(&folder, owner)?;
     }
@@ -277,10 +261,7 @@ fn as_that_user(user: Option<&str>) -> Vec<OsString> {
 }
 
 pub fn is_root() -> bool {
-    Command::new("id")
-        .arg("-u")
-        .output()
-        .is_ok_and(|answer| answer.stdout.trim_ascii() == b"0")
+    Command::new("id").arg("-u").output().is_ok_and(|answer| answer.stdout.trim_ascii() == b"0")
 }
 
 fn words(text: &str) -> Vec<OsString> {
@@ -311,10 +292,7 @@ mod tests {
 
     #[test]
     fn a_list_of_engines_names_them_and_a_misspelt_one_is_refused() {
-        assert_eq!(
-            chosen_engines("sqlite, mariadb"),
-            Ok(vec![Engine::Sqlite, Engine::Mariadb])
-        );
+        assert_eq!(chosen_engines("sqlite, mariadb"), Ok(vec![Engine::Sqlite, Engine::Mariadb]));
         assert!(chosen_engines("sqlite,mysqll").is_err());
         assert!(chosen_engines("").is_err());
     }
