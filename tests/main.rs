@@ -4,5 +4,6 @@
 // A test that unwraps a failure has failed, which is what it is for.
 #![allow(clippy::unwrap_used)]
 
+mod engine;
 mod structure;
 mod support;

@@ -398,14 +398,16 @@ async fn read_facts(conn: &mut sqlx::AnyConnection, dialect: Dialect, version: S
 
 fn require_version(dialect: Dialect, version: &str) -> Result<()> {
     let mut parts = version.split(|c: char| !c.is_ascii_digit()).filter_map(|p| p.parse::<u32>().ok());
-    let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let mut part = || parts.next().unwrap_or(0);
+    let found = (part(), part(), part());
     let least = dialect.minimum_version();
     if found < least {
         return Err(Error::broken(format!(
-            "{} {version} is too old: at least {}.{} is needed",
+            "{} {version} is too old: at least {}.{}.{} is needed",
             dialect.name(),
             least.0,
-            least.1
+            least.1,
+            least.2
         )));
     }
     Ok(())

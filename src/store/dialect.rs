@@ -43,6 +43,13 @@ pub enum Cell {
 /// Columns of a JSON list of objects: the key in the objects and the kind of value.
 pub type Cells = &'static [(&'static str, Cell)];
 
+/// Statements round a migration; `in_one_transaction` when they make one of all its files.
+pub(super) struct MigrationGuard {
+    pub begin: &'static str,
+    pub end: &'static str,
+    pub in_one_transaction: bool,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     pub engine: Engine,
@@ -295,13 +302,31 @@ impl Dialect {
         }
     }
 
-    /// The oldest version that has what the statements need (SKIP LOCKED, JSON tables, checks).
-    pub fn minimum_version(self) -> (u32, u32) {
+    /// The oldest version that has what the statements need (SKIP LOCKED, JSON tables, checks that
+    /// are enforced).
+    pub fn minimum_version(self) -> (u32, u32, u32) {
         match (self.engine, self.name()) {
-            (Engine::Sqlite, _) => (3, 42),
-            (Engine::Postgres, _) => (13, 0),
-            (Engine::Mysql, "MariaDB") => (10, 6),
-            (Engine::Mysql, _) => (8, 0),
+            (Engine::Sqlite, _) => (3, 42, 0),
+            (Engine::Postgres, _) => (13, 0, 0),
+            (Engine::Mysql, "MariaDB") => (10, 6, 0),
+            (Engine::Mysql, _) => (8, 0, 16),
+        }
+    }
+
+    /// What keeps a second process out while one migrates. Ends with the connection when that breaks.
+    pub(super) fn migration_guard(self) -> MigrationGuard {
+        match self.engine {
+            Engine::Sqlite => MigrationGuard { begin: "BEGIN IMMEDIATE", end: "COMMIT", in_one_transaction: true },
+            Engine::Postgres => MigrationGuard {
+                begin: "SELECT pg_advisory_lock(5184231)",
+                end: "SELECT pg_advisory_unlock(5184231)",
+                in_one_transaction: false,
+            },
+            Engine::Mysql => MigrationGuard {
+                begin: "SELECT GET_LOCK(SHA1(CONCAT('handback migrates ', DATABASE())), 120)",
+                end: "SELECT RELEASE_LOCK(SHA1(CONCAT('handback migrates ', DATABASE())))",
+                in_one_transaction: false,
+            },
         }
     }
 

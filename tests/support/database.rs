@@ -34,6 +34,11 @@ pub async fn fresh_database(engine: Engine) -> TestDb {
 }
 
 impl TestDb {
+    /// A database that somebody else made, like one on a server of the test's own.
+    pub fn at(engine: Engine, url: String) -> Self {
+        Self { engine, url, name: String::new(), folder: None }
+    }
+
     /// Drops the database, so that a long run needs little room. A failed test's stays until the
     /// server goes.
     async fn discard(self) {

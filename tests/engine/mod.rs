@@ -1,0 +1,5 @@
+//! The rules of the model, each by name, on every engine.
+
+mod durability;
+mod keys;
+mod schema;
