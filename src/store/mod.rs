@@ -1,9 +1,17 @@
 //! All SQL. `db` runs transactions, `dialect` knows the engines apart, then one file per subject.
 
+pub mod audit;
+pub mod counter;
 pub mod db;
 pub mod dialect;
 pub mod error;
+pub mod flow;
+pub mod ledger;
 pub mod migrate;
+pub mod order;
+pub mod payment;
+pub mod task;
+pub mod worker;
 
 pub use db::{Conn, Db, Decision, Result, RowExt, Value};
 pub use error::{Class, Error};

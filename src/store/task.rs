@@ -1,0 +1,407 @@
+//! `order_release_task`: one effect still owed to one resource. `next_at` says who moves it next: an
+//! instant while the worker does, [`NEVER`] while only a person does, NULL when nothing is owed.
+
+use serde::Serialize;
+use sqlx::any::AnyRow;
+
+use super::db::{Conn, Result, RowExt as _};
+use super::dialect::{Cell, Cells};
+use super::error::Error;
+use super::ledger::json;
+use crate::core::clock::LATEST_MS;
+use crate::core::words::{Action, AttemptOutcome, FailureKind, ResourceType, TaskStatus};
+
+/// `next_at` of a task that only a person moves: manual, or force-closed and still owed.
+pub const NEVER: i64 = LATEST_MS;
+
+/// A whole row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub id: i64,
+    pub order_no: String,
+    pub ref_no: String,
+    pub source: String,
+    pub round: i64,
+    pub action: Action,
+    pub resource: ResourceType,
+    pub key: String,
+    pub qty: i64,
+    pub status: TaskStatus,
+    /// Failed tries so far.
+    pub retry: i64,
+    /// When it is tried next; `None` when no try is planned.
+    pub next_at: Option<i64>,
+    pub created_at: i64,
+    /// The ledger row it moves; `None` for a row that a shop wrote and nobody has taken over yet.
+    pub ledger_id: Option<i64>,
+    pub fence: i64,
+    pub version: i64,
+    /// Of the last failure.
+    pub kind: Option<FailureKind>,
+    pub error: Option<String>,
+    /// How it succeeded.
+    pub outcome: Option<AttemptOutcome>,
+    pub first_failed_at: Option<i64>,
+    pub finished_at: Option<i64>,
+    pub ended_by: Option<String>,
+    /// Force-closed and no flow row names it: the quantity is owed and explained (R21).
+    pub is_owed: bool,
+}
+
+pub(super) const COLUMNS: &str = "t.id, t.order_no, t.ref_no, t.source, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.status, t.retry, \
+     t.next_at, t.created_at, t.ledger_id, t.fence, t.version, t.kind, t.error, t.outcome, t.first_failed_at, t.finished_at, t.ended_by";
+
+pub(super) fn read(row: &AnyRow) -> Result<Task> {
+    let unknown = || Error::broken("a task row has an unknown type, action or status");
+    let status = TaskStatus::from_code(row.int(9)?).ok_or_else(unknown)?;
+    let next_at = row.opt_int(11)?;
+    Ok(Task {
+        id: row.int(0)?,
+        order_no: row.text(1)?,
+        ref_no: row.text(2)?,
+        source: row.text(3)?,
+        round: row.int(4)?,
+        action: Action::from_code(row.int(5)?).ok_or_else(unknown)?,
+        resource: ResourceType::from_code(row.int(6)?).ok_or_else(unknown)?,
+        key: row.text(7)?,
+        qty: row.int(8)?,
+        status,
+        retry: row.int(10)?,
+        next_at: next_at.filter(|at| *at < NEVER),
+        created_at: row.int(12)?,
+        ledger_id: row.opt_int(13)?,
+        fence: row.int(14)?,
+        version: row.int(15)?,
+        kind: row.opt_int(16)?.and_then(FailureKind::from_code),
+        error: row.opt_text(17)?,
+        outcome: row.opt_int(18)?.and_then(AttemptOutcome::from_code),
+        first_failed_at: row.opt_int(19)?,
+        finished_at: row.opt_int(20)?,
+        ended_by: row.opt_text(21)?,
+        is_owed: status == TaskStatus::ForceClosed && next_at.is_some(),
+    })
+}
+
+pub async fn find(conn: &mut Conn, id: i64) -> Result<Option<Task>> {
+    let sql = format!("SELECT {COLUMNS} FROM order_release_task t WHERE t.id = $1");
+    conn.built(sql).bind(id).row().await?.as_ref().map(read).transpose()
+}
+
+pub async fn lock(conn: &mut Conn, id: i64) -> Result<Option<Task>> {
+    let sql = format!("SELECT {COLUMNS} FROM order_release_task t WHERE t.id = $1{}", conn.dialect.for_update());
+    conn.built(sql).bind(id).row().await?.as_ref().map(read).transpose()
+}
+
+/// All tasks of an order or return number, by id.
+pub async fn of_ref(conn: &mut Conn, ref_no: &str) -> Result<Vec<Task>> {
+    let sql = format!("SELECT {COLUMNS} FROM order_release_task t WHERE t.ref_no = $1 ORDER BY t.id");
+    conn.built(sql).bind(ref_no).rows().await?.iter().map(read).collect()
+}
+
+/// The same, locked by id (R19). The caller holds the order's lock, so none can appear but a shop's own.
+pub async fn lock_of_ref(conn: &mut Conn, ref_no: &str) -> Result<Vec<Task>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM order_release_task t WHERE t.ref_no = $1 ORDER BY t.id{}",
+        conn.dialect.for_update()
+    );
+    conn.built(sql).bind(ref_no).rows().await?.iter().map(read).collect()
+}
+
+/// What a worker needs of a due task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    pub id: i64,
+    pub order_no: String,
+    pub round: i64,
+    pub action: Action,
+    pub resource: ResourceType,
+    pub key: String,
+    pub qty: i64,
+    pub retry: i64,
+    pub ledger_id: Option<i64>,
+    pub first_failed_at: Option<i64>,
+}
+
+impl Due {
+    pub fn of(task: &Task) -> Self {
+        Self {
+            id: task.id,
+            order_no: task.order_no.clone(),
+            round: task.round,
+            action: task.action,
+            resource: task.resource,
+            key: task.key.clone(),
+            qty: task.qty,
+            retry: task.retry,
+            ledger_id: task.ledger_id,
+            first_failed_at: task.first_failed_at,
+        }
+    }
+}
+
+const DUE: &str = "t.id, t.order_no, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.retry, t.ledger_id, t.first_failed_at";
+
+fn read_due(row: &AnyRow) -> Result<Due> {
+    let unknown = || Error::broken("a task row has an unknown type or action");
+    Ok(Due {
+        id: row.int(0)?,
+        order_no: row.text(1)?,
+        round: row.int(2)?,
+        action: Action::from_code(row.int(3)?).ok_or_else(unknown)?,
+        resource: ResourceType::from_code(row.int(4)?).ok_or_else(unknown)?,
+        key: row.text(5)?,
+        qty: row.int(6)?,
+        retry: row.int(7)?,
+        ledger_id: row.opt_int(8)?,
+        first_failed_at: row.opt_int(9)?,
+    })
+}
+
+/// Claims due tasks: row locks that skip locked rows, so any number of workers share a queue.
+pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<Due>> {
+    let sql = format!(
+        "SELECT {DUE} FROM order_release_task t WHERE t.next_at <= $1 ORDER BY t.next_at LIMIT $2{}",
+        conn.dialect.for_update_skip()
+    );
+    conn.built(sql).bind(now).bind(limit).rows().await?.iter().map(read_due).collect()
+}
+
+/// Claims these tasks, as far as they are still due and nobody else has them.
+pub async fn claim_ids(conn: &mut Conn, ids: &[i64], now: i64) -> Result<Vec<Due>> {
+    let sql = format!(
+        "SELECT {DUE} FROM order_release_task t WHERE t.id {} AND t.next_at <= $2 ORDER BY t.id{}",
+        conn.dialect.in_ids(1),
+        conn.dialect.for_update_skip()
+    );
+    conn.built(sql).bind(json(ids)?).bind(now).rows().await?.iter().map(read_due).collect()
+}
+
+#[derive(Serialize)]
+struct Id {
+    i: i64,
+}
+const ID: Cells = &[("i", Cell::Int)];
+
+/// Marks tasks succeeded. The fence moves, so a claim from before changes nothing any more (R10).
+pub async fn succeed(conn: &mut Conn, ids: &[i64], how: AttemptOutcome, now: i64, actor: &str) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<Id> = ids.iter().map(|i| Id { i: *i }).collect();
+    let sql = conn.dialect.update_from(
+        "order_release_task",
+        &[
+            ("status", "1"),
+            ("next_at", "NULL"),
+            ("finished_at", "$2"),
+            ("ended_by", "$3"),
+            ("outcome", "$4"),
+            ("fence", "t.fence + 1"),
+            ("version", "t.version + 1"),
+            ("kind", "NULL"),
+            ("error", "NULL"),
+        ],
+        1,
+        ID,
+        "t.id = v.i AND t.status IN (0, 2, 3)",
+    );
+    let hit = conn.built(sql).bind(json(&list)?).bind(now).bind(actor).bind(how.code()).run().await?;
+    if hit != ids.len() as u64 {
+        return Err(Error::broken(format!("{hit} of {} tasks could be marked succeeded", ids.len())));
+    }
+    Ok(())
+}
+
+/// One failed try, with the verdict already made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failed {
+    #[serde(rename = "i")]
+    pub task_id: i64,
+    /// Status after it: retrying or manual.
+    #[serde(rename = "s")]
+    pub status: i64,
+    #[serde(rename = "n")]
+    pub next_at: i64,
+    #[serde(rename = "k")]
+    pub kind: i64,
+    #[serde(rename = "e")]
+    pub error: String,
+}
+
+const FAILED: Cells =
+    &[("i", Cell::Int), ("s", Cell::Int), ("n", Cell::Int), ("k", Cell::Int), ("e", Cell::Text)];
+
+/// Records failed tries: an attempt row each, then the task's new state, in two statements.
+pub async fn fail(conn: &mut Conn, failures: &[Failed], now: i64, actor: &str) -> Result<()> {
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let list = json(failures)?;
+    let d = conn.dialect;
+    let attempts = format!(
+        "INSERT INTO task_attempt (task_id, n, fence, started_at, ended_at, outcome, kind, error, actor) \
+         SELECT t.id, t.retry + 1, t.fence + 1, $2, $2, {}, v.k, v.e, $3 FROM {}",
+        AttemptOutcome::Failed.code(),
+        d.rows_join(1, FAILED, "order_release_task", "t.id = v.i")
+    );
+    conn.built(attempts).bind(list.clone()).bind(now).bind(actor).run().await?;
+    let sql = d.update_from(
+        "order_release_task",
+        &[
+            ("status", "v.s"),
+            ("next_at", "v.n"),
+            ("kind", "v.k"),
+            ("error", "v.e"),
+            ("retry", "t.retry + 1"),
+            ("first_failed_at", "COALESCE(t.first_failed_at, $2)"),
+            ("fence", "t.fence + 1"),
+            ("version", "t.version + 1"),
+        ],
+        1,
+        FAILED,
+        "t.id = v.i AND t.status IN (0, 2, 3)",
+    );
+    let hit = conn.built(sql).bind(list).bind(now).run().await?;
+    if hit != failures.len() as u64 {
+        return Err(Error::broken(format!("{hit} of {} tasks could be marked failed", failures.len())));
+    }
+    Ok(())
+}
+
+/// A task about to be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NewTask {
+    #[serde(rename = "o")]
+    pub order_no: String,
+    #[serde(rename = "f")]
+    pub source: String,
+    #[serde(rename = "r")]
+    pub round: i64,
+    #[serde(rename = "c")]
+    pub action: i64,
+    #[serde(rename = "t")]
+    pub resource: i64,
+    #[serde(rename = "k")]
+    pub key: String,
+    #[serde(rename = "q")]
+    pub qty: i64,
+    #[serde(rename = "g")]
+    pub ledger_id: Option<i64>,
+}
+
+const NEW: Cells = &[
+    ("o", Cell::Text),
+    ("f", Cell::Text),
+    ("r", Cell::Int),
+    ("c", Cell::Int),
+    ("t", Cell::Int),
+    ("k", Cell::Text),
+    ("q", Cell::Int),
+    ("g", Cell::Int),
+];
+
+/// Writes tasks, due at once. A key that exists already is an error of class `Unique`.
+pub async fn insert(conn: &mut Conn, tasks: &[NewTask], now: i64) -> Result<()> {
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let sql = format!(
+        "INSERT INTO order_release_task (order_no, source, round, action, resource_type, biz_key, qty, ledger_id, next_at, created_at) \
+         SELECT v.o, v.f, v.r, v.c, v.t, v.k, v.q, v.g, $2, $2 FROM {}",
+        conn.dialect.rows(1, NEW)
+    );
+    conn.built(sql).bind(json(tasks)?).bind(now).run().await?;
+    Ok(())
+}
+
+/// A row that a shop wrote becomes the close's own: quantity and ledger row come from the hold (R4).
+pub async fn take_over(conn: &mut Conn, id: i64, qty: i64, ledger_id: Option<i64>, now: i64) -> Result<()> {
+    let hit = conn
+        .stmt(
+            "UPDATE order_release_task SET qty = $2, ledger_id = $3, next_at = $4, status = 0, kind = NULL, error = NULL, \
+             fence = fence + 1, version = version + 1 WHERE id = $1 AND status IN (0, 2, 3) AND ledger_id IS NULL",
+        )
+        .bind(id)
+        .bind(qty)
+        .bind(ledger_id)
+        .bind(now)
+        .run()
+        .await?;
+    if hit == 1 { Ok(()) } else { Err(Error::broken(format!("task {id} could not be taken over"))) }
+}
+
+/// Ends the trying. `owed` keeps it among what is still explained (R21).
+pub async fn force_close(conn: &mut Conn, id: i64, owed: bool, now: i64, actor: &str) -> Result<u64> {
+    conn.stmt(
+        "UPDATE order_release_task SET status = 4, next_at = $2, finished_at = $3, ended_by = $4, fence = fence + 1, \
+         version = version + 1 WHERE id = $1 AND status IN (0, 2, 3)",
+    )
+    .bind(id)
+    .bind(owed.then_some(NEVER))
+    .bind(now)
+    .bind(actor)
+    .run()
+    .await
+}
+
+/// A flow row names a force-closed task now: it is owed no more; it stays force-closed.
+pub async fn settle_debt(conn: &mut Conn, id: i64) -> Result<u64> {
+    conn.stmt("UPDATE order_release_task SET next_at = NULL, version = version + 1 WHERE id = $1 AND status = 4 AND next_at IS NOT NULL")
+        .bind(id)
+        .run()
+        .await
+}
+
+/// When the next task is due, for a worker that wants to sleep.
+pub async fn next_due(conn: &mut Conn) -> Result<Option<i64>> {
+    let row = conn.stmt("SELECT MIN(next_at) FROM order_release_task WHERE next_at IS NOT NULL").row().await?;
+    Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < NEVER))
+}
+
+/// One recorded try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    pub n: i64,
+    pub fence: i64,
+    pub started_at: i64,
+    pub ended_at: Option<i64>,
+    pub outcome: Option<AttemptOutcome>,
+    pub kind: Option<FailureKind>,
+    pub error: Option<String>,
+    pub actor: String,
+}
+
+/// Every try at a task, oldest first; the successful one is read off the task's own row.
+pub async fn attempts(conn: &mut Conn, task: &Task) -> Result<Vec<Attempt>> {
+    let rows = conn
+        .stmt("SELECT n, fence, started_at, ended_at, outcome, kind, error, actor FROM task_attempt WHERE task_id = $1 ORDER BY n")
+        .bind(task.id)
+        .rows()
+        .await?;
+    let mut attempts = Vec::with_capacity(rows.len() + 1);
+    for row in &rows {
+        attempts.push(Attempt {
+            n: row.int(0)?,
+            fence: row.int(1)?,
+            started_at: row.int(2)?,
+            ended_at: row.opt_int(3)?,
+            outcome: row.opt_int(4)?.and_then(AttemptOutcome::from_code),
+            kind: row.opt_int(5)?.and_then(FailureKind::from_code),
+            error: row.opt_text(6)?,
+            actor: row.text(7)?,
+        });
+    }
+    if let (TaskStatus::Succeeded, Some(at)) = (task.status, task.finished_at) {
+        attempts.push(Attempt {
+            n: task.retry + 1,
+            fence: task.fence,
+            started_at: at,
+            ended_at: Some(at),
+            outcome: task.outcome.or(Some(AttemptOutcome::Succeeded)),
+            kind: None,
+            error: None,
+            actor: task.ended_by.clone().unwrap_or_default(),
+        });
+    }
+    Ok(attempts)
+}
