@@ -3,5 +3,6 @@
 //! Read first: `core::words` (the vocabulary), `core::release` (the core every actor enters),
 //! `store::db` (how a transaction runs). `docs/architecture.md` has the module map.
 
+pub mod config;
 pub mod core;
 pub mod store;
