@@ -23,12 +23,10 @@ pub use public_url::{PublicUrl, reachable};
 pub use reader::Entry;
 pub use secret::{Secret, SecretUrl};
 pub use sections::{
-    Coupon, Database, Display, IssuerPolicy, Language, LatePayment, Metrics, OnRelease, Order,
-    Points, Reconcile, Retry, Scan, SecondPerson, Server, TimeOfDay, TwoPerson,
+    Coupon, Database, Display, IssuerPolicy, Language, LatePayment, Metrics, OnRelease, Order, Points, Reconcile,
+    Retry, Scan, SecondPerson, Server, TimeOfDay, TwoPerson,
 };
-pub use shop::{
-    Channel, Mapped, MappedDocuments, MappedLedger, Remote, RemoteAct, Trigger, Triggers,
-};
+pub use shop::{Channel, Mapped, MappedDocuments, MappedLedger, Remote, RemoteAct, Trigger, Triggers};
 
 use layer::{EnvironmentLayer, FileLayer};
 use reader::{FlagValue, Reader};
@@ -72,9 +70,7 @@ impl Inputs {
         let path = config_flag.unwrap_or(Path::new(DEFAULT_FILE));
         let file = match std::fs::read_to_string(path) {
             Ok(text) => Some((path.to_owned(), text)),
-            Err(error) if config_flag.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-                None
-            }
+            Err(error) if config_flag.is_none() && error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
                 return Err(Problems(vec![Problem {
                     origin: Origin::Default,
@@ -83,11 +79,7 @@ impl Inputs {
                 }]));
             }
         };
-        Ok(Self {
-            file,
-            variables: std::env::vars_os().collect(),
-            listen: None,
-        })
+        Ok(Self { file, variables: std::env::vars_os().collect(), listen: None })
     }
 
     pub fn with_file(mut self, path: &str, text: &str) -> Self {
@@ -114,11 +106,7 @@ impl Config {
         };
         let (environment, unreadable) = EnvironmentLayer::gather(inputs.variables);
         problems.extend(unreadable);
-        let flags = inputs.listen.map(|value| FlagValue {
-            key: &["server", "listen"],
-            flag: "--listen",
-            value,
-        });
+        let flags = inputs.listen.map(|value| FlagValue { key: &["server", "listen"], flag: "--listen", value });
         let flags = flags.into_iter().collect();
         Self::read(Reader::new(file, environment, flags, problems))
     }
@@ -148,25 +136,13 @@ impl Config {
         config.refuse_two_owners(r);
         let (entries, problems) = reader.finish();
         config.entries = entries;
-        if problems.is_empty() {
-            Ok(config)
-        } else {
-            Err(Problems(problems))
-        }
+        if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
     }
 
     fn refuse_two_owners(&self, reader: &mut Reader) {
         for remote in &self.remote {
-            if self
-                .mapped
-                .ledgers
-                .iter()
-                .any(|ledger| ledger.kind == remote.kind)
-            {
-                reader.complain(
-                    &["mapped", &remote.kind],
-                    "is also configured as remote; a type has one owner",
-                );
+            if self.mapped.ledgers.iter().any(|ledger| ledger.kind == remote.kind) {
+                reader.complain(&["mapped", &remote.kind], "is also configured as remote; a type has one owner");
             }
         }
     }
@@ -176,11 +152,7 @@ impl Config {
         match &self.server.public_url {
             Some(url) => Ok(url.clone()),
             None => PublicUrl::from_listen(bound, self.server.allow_plain_http).map_err(|why| {
-                Problems(vec![Problem {
-                    origin: Origin::Default,
-                    key: "server.public_url".to_owned(),
-                    message: why,
-                }])
+                Problems(vec![Problem { origin: Origin::Default, key: "server.public_url".to_owned(), message: why }])
             }),
         }
     }

@@ -82,16 +82,10 @@ pub(super) fn whole(range: RangeInclusive<i64>) -> Kind<i64> {
 }
 
 pub(super) fn wholes(range: RangeInclusive<i64>, most: usize) -> Kind<Vec<i64>> {
-    let allowed = format!(
-        "a list of 1 to {most} whole numbers from {} to {}",
-        range.start(),
-        range.end()
-    );
+    let allowed = format!("a list of 1 to {most} whole numbers from {} to {}", range.start(), range.end());
     let parse = move |raw: &Raw| {
-        let numbers: Option<Vec<i64>> = list_of(raw)?
-            .iter()
-            .map(|item| whole_of(item).filter(|number| range.contains(number)))
-            .collect();
+        let numbers: Option<Vec<i64>> =
+            list_of(raw)?.iter().map(|item| whole_of(item).filter(|number| range.contains(number))).collect();
         numbers.filter(|numbers| (1..=most).contains(&numbers.len()))
     };
     Kind::new(allowed, parse, |numbers| format!("{numbers:?}"))
@@ -120,9 +114,7 @@ pub(super) fn word<T: Copy + PartialEq + 'static>(words: &'static [(&'static str
 }
 
 /// A list of some of a few words, each once.
-pub(super) fn words<T: Copy + PartialEq + 'static>(
-    words: &'static [(&'static str, T)],
-) -> Kind<Vec<T>> {
+pub(super) fn words<T: Copy + PartialEq + 'static>(words: &'static [(&'static str, T)]) -> Kind<Vec<T>> {
     let parse = move |raw: &Raw| {
         let mut values = Vec::new();
         for item in list_of(raw)? {
@@ -190,53 +182,39 @@ pub(super) fn column() -> Kind<String> {
 }
 
 pub(super) fn table() -> Kind<String> {
-    text(
-        "a table name, with its schema if need be (letters, digits, _ and one dot)",
-        |text| {
-            let parts: Vec<_> = text.split('.').collect();
-            parts.len() <= 2 && parts.into_iter().all(is_identifier)
-        },
-    )
+    text("a table name, with its schema if need be (letters, digits, _ and one dot)", |text| {
+        let parts: Vec<_> = text.split('.').collect();
+        parts.len() <= 2 && parts.into_iter().all(is_identifier)
+    })
 }
 
 fn is_identifier(text: &str) -> bool {
     let starts_well = |c: char| c.is_alphabetic() || c == '_';
-    text.starts_with(starts_well)
-        && text.chars().count() <= 64
-        && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+    text.starts_with(starts_well) && text.chars().count() <= 64 && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// A stored word of the shop's table, as it stands there.
 pub(super) fn stored_word() -> Kind<String> {
     let parse = |raw: &Raw| match raw {
         Raw::Whole(number) => Some(number.to_string()),
-        raw => text_of(raw)
-            .filter(|text| text.chars().count() <= 64)
-            .map(str::to_owned),
+        raw => text_of(raw).filter(|text| text.chars().count() <= 64).map(str::to_owned),
     };
     let allowed = "a text of up to 64 characters or a whole number";
     Kind::new(allowed, parse, |text: &String| quoted(text))
 }
 
 pub(super) fn variable_name() -> Kind<String> {
-    text(
-        "the name of an environment variable (letters, digits and _)",
-        |text| {
-            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            !text.starts_with(|c: char| c.is_ascii_digit())
-                && !text.is_empty()
-                && text.chars().all(is_part)
-        },
-    )
+    text("the name of an environment variable (letters, digits and _)", |text| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty() && text.chars().all(is_part)
+    })
 }
 
 pub(super) fn zone() -> Kind<String> {
     text("a time zone such as \"Asia/Shanghai\" or \"UTC\"", |text| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "_-+".contains(c);
         let fits = |part: &str| !part.is_empty() && part.chars().all(is_part);
-        text.starts_with(|c: char| c.is_ascii_alphabetic())
-            && text.len() <= 64
-            && text.split('/').all(fits)
+        text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.len() <= 64 && text.split('/').all(fits)
     })
 }
 
@@ -265,25 +243,17 @@ pub(super) fn listen() -> Kind<SocketAddr> {
         text.parse().ok()
     };
     let allowed = "an address and a port, such as \"127.0.0.1:8080\" or \"[::]:8080\" (port 0 = any free one)";
-    Kind::new(allowed, parse, |address: &SocketAddr| {
-        quoted(&address.to_string())
-    })
+    Kind::new(allowed, parse, |address: &SocketAddr| quoted(&address.to_string()))
 }
 
 /// An address that may carry a password: never repeated, shown masked.
-pub(super) fn secret_url(
-    allowed: &'static str,
-    schemes: &'static [&'static str],
-) -> Kind<SecretUrl> {
+pub(super) fn secret_url(allowed: &'static str, schemes: &'static [&'static str]) -> Kind<SecretUrl> {
     let parse = move |raw: &Raw| {
         let url = SecretUrl::new(text_of(raw)?.trim());
         schemes.contains(&url.scheme()).then_some(url)
     };
     let show = |url: &SecretUrl| quoted(&url.to_string());
-    Kind {
-        secret: true,
-        ..Kind::new(allowed, parse, show)
-    }
+    Kind { secret: true, ..Kind::new(allowed, parse, show) }
 }
 
 /// A kind whose reading can say more than what is allowed.

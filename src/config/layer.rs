@@ -101,10 +101,7 @@ impl FileLayer {
     fn flatten(&mut self, path: &Path, text: &str, at: &mut Vec<String>, table: &DeTable<'_>) {
         for (name, value) in table {
             at.push(name.get_ref().to_string());
-            let origin = Origin::File {
-                path: path.to_owned(),
-                line: line_at(text, name.span().start),
-            };
+            let origin = Origin::File { path: path.to_owned(), line: line_at(text, name.span().start) };
             if let DeValue::Table(inner) = value.get_ref() {
                 self.sections.insert(at.clone(), origin);
                 self.flatten(path, text, at, inner);
@@ -120,12 +117,10 @@ impl FileLayer {
 fn raw_of(value: &Spanned<DeValue<'_>>) -> Raw {
     match value.get_ref() {
         DeValue::String(text) => Raw::Text(text.to_string()),
-        DeValue::Integer(number) => {
-            match i64::from_str_radix(&number.as_str().replace('_', ""), number.radix()) {
-                Ok(whole) => Raw::Whole(whole),
-                Err(_) => Raw::Typed(number.as_str().to_owned()),
-            }
-        }
+        DeValue::Integer(number) => match i64::from_str_radix(&number.as_str().replace('_', ""), number.radix()) {
+            Ok(whole) => Raw::Whole(whole),
+            Err(_) => Raw::Typed(number.as_str().to_owned()),
+        },
         DeValue::Float(number) => match number.as_str().replace('_', "").parse() {
             Ok(fraction) => Raw::Fraction(fraction),
             Err(_) => Raw::Typed(number.as_str().to_owned()),
@@ -153,10 +148,7 @@ pub(super) fn typed_list(text: &str) -> Option<Vec<Raw>> {
 /// The number in a table of one key, `{ name = 5 }`, written in the environment.
 pub(super) fn inline_whole(text: &str, name: &str) -> Option<i64> {
     let value = DeValue::parse(text).ok()?;
-    let table = value
-        .get_ref()
-        .as_table()
-        .filter(|table| table.len() == 1)?;
+    let table = value.get_ref().as_table().filter(|table| table.len() == 1)?;
     match raw_of(table.get(name)?) {
         Raw::Whole(number) => Some(number),
         _ => None,
@@ -208,10 +200,7 @@ impl EnvironmentLayer {
     pub fn find(&self, path: &[&str]) -> Option<(&str, &str)> {
         self.ours().find_map(|(name, parts, value)| {
             let same = parts.len() == path.len()
-                && parts
-                    .iter()
-                    .zip(path)
-                    .all(|(part, key)| part == key || *part == key.to_uppercase());
+                && parts.iter().zip(path).all(|(part, key)| part == key || *part == key.to_uppercase());
             same.then_some((name, value))
         })
     }
@@ -222,10 +211,7 @@ impl EnvironmentLayer {
         let mut names = Vec::new();
         for (_, parts, _) in self.ours() {
             let inside = parts.len() > path.len()
-                && parts
-                    .iter()
-                    .zip(path)
-                    .all(|(part, key)| *part == key.to_uppercase() || part == key);
+                && parts.iter().zip(path).all(|(part, key)| *part == key.to_uppercase() || part == key);
             if inside {
                 names.push(parts[path.len()].to_owned());
             }
@@ -245,8 +231,7 @@ impl EnvironmentLayer {
 /// `HANDBACK_SERVICE_HOST`, `HANDBACK_PORT_8080_TCP_ADDR`): not ours, and no mistake of anyone.
 pub(super) fn is_service_link(name: &str) -> bool {
     let rest = name.strip_prefix(PREFIX).unwrap_or_default();
-    !rest.contains("__")
-        && (rest == "PORT" || rest.starts_with("PORT_") || rest.starts_with("SERVICE_"))
+    !rest.contains("__") && (rest == "PORT" || rest.starts_with("PORT_") || rest.starts_with("SERVICE_"))
 }
 
 #[cfg(test)]

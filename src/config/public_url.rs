@@ -45,12 +45,7 @@ impl PublicUrl {
             Some(port) => format!("{host}:{port}"),
             None => host.to_string(),
         };
-        Ok(Self {
-            https,
-            authority,
-            on_this_machine,
-            any_host: false,
-        })
+        Ok(Self { https, authority, on_this_machine, any_host: false })
     }
 
     /// The address that follows from the listener when none is configured.
@@ -77,11 +72,7 @@ impl PublicUrl {
     /// Whether a browser that names this origin came from a page of ours. `host` is the request's
     /// own Host header; it only counts where no single address is ours.
     pub fn is_own_origin(&self, origin: &str, host: Option<&str>) -> bool {
-        let own = if self.any_host {
-            host.map(|host| format!("http://{host}"))
-        } else {
-            Some(self.to_string())
-        };
+        let own = if self.any_host { host.map(|host| format!("http://{host}")) } else { Some(self.to_string()) };
         own.is_some_and(|own| own.eq_ignore_ascii_case(origin))
     }
 }
@@ -95,8 +86,7 @@ impl fmt::Display for PublicUrl {
 }
 
 fn shape() -> String {
-    "must be http(s)://host[:port] with nothing after it, such as \"https://handback.example\""
-        .to_owned()
+    "must be http(s)://host[:port] with nothing after it, such as \"https://handback.example\"".to_owned()
 }
 
 /// What `serve` prints: an address that can be opened, so a listener on every address is named
@@ -130,27 +120,15 @@ mod tests {
 
     #[test]
     fn plain_http_is_for_this_machine() {
-        for text in [
-            "http://localhost:8080",
-            "http://127.0.0.1:8080",
-            "http://[::1]:8080",
-        ] {
+        for text in ["http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:8080"] {
             let url = PublicUrl::parse(text, false).expect(text);
             assert_eq!(url.to_string(), text);
             assert!(!url.is_plain_elsewhere());
         }
-        for text in [
-            "http://handback.example",
-            "http://localhost.evil.example",
-            "http://10.0.0.5",
-        ] {
+        for text in ["http://handback.example", "http://localhost.evil.example", "http://10.0.0.5"] {
             let refusal = PublicUrl::parse(text, false).expect_err(text);
             assert!(refusal.contains("allow_plain_http"), "{refusal}");
-            assert!(
-                PublicUrl::parse(text, true)
-                    .expect(text)
-                    .is_plain_elsewhere()
-            );
+            assert!(PublicUrl::parse(text, true).expect(text).is_plain_elsewhere());
         }
     }
 

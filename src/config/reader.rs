@@ -7,9 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::kind::Kind;
-use super::layer::{
-    EnvironmentLayer, FileLayer, Found, Origin, PREFIX, Problem, Raw, is_service_link,
-};
+use super::layer::{EnvironmentLayer, FileLayer, Found, Origin, PREFIX, Problem, Raw, is_service_link};
 use super::secret::SecretUrl;
 
 /// One line of the effective configuration, secrets already masked.
@@ -40,19 +38,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub fn new(
-        file: FileLayer,
-        environment: EnvironmentLayer,
-        flags: Vec<FlagValue>,
-        problems: Vec<Problem>,
-    ) -> Self {
-        Self {
-            file,
-            environment,
-            flags,
-            problems,
-            ..Self::default()
-        }
+    pub fn new(file: FileLayer, environment: EnvironmentLayer, flags: Vec<FlagValue>, problems: Vec<Problem>) -> Self {
+        Self { file, environment, flags, problems, ..Self::default() }
     }
 
     /// The value of a key, or its default.
@@ -84,12 +71,7 @@ impl Reader {
         value
     }
 
-    fn look_up<T>(
-        &mut self,
-        path: &[&str],
-        kind: &Kind<T>,
-        default_shown: Option<String>,
-    ) -> Option<T> {
+    fn look_up<T>(&mut self, path: &[&str], kind: &Kind<T>, default_shown: Option<String>) -> Option<T> {
         self.known.insert(owned(path));
         let Some(Found { raw, origin }) = self.raw(path) else {
             self.note(path, default_shown, Origin::Default);
@@ -102,27 +84,15 @@ impl Reader {
             }
             Err(why) => {
                 let message = why.unwrap_or_else(|| format!("must be {}", kind.allowed));
-                let given = if kind.secret {
-                    String::new()
-                } else {
-                    format!(", not {}", describe(&raw))
-                };
-                self.problems.push(Problem {
-                    origin,
-                    key: dotted(path),
-                    message: message + &given,
-                });
+                let given = if kind.secret { String::new() } else { format!(", not {}", describe(&raw)) };
+                self.problems.push(Problem { origin, key: dotted(path), message: message + &given });
                 None
             }
         }
     }
 
     fn note(&mut self, path: &[&str], value: Option<String>, origin: Origin) {
-        self.entries.push(Entry {
-            key: dotted(path),
-            value,
-            origin,
-        });
+        self.entries.push(Entry { key: dotted(path), value, origin });
     }
 
     /// Where a key is set, if it is.
@@ -137,10 +107,7 @@ impl Reader {
             self.used_variables.insert(name.to_owned());
         }
         if let Some(flag) = self.flags.iter().find(|flag| flag.key == path) {
-            return Some(Found {
-                raw: Raw::Typed(flag.value.clone()),
-                origin: Origin::Flag(flag.flag),
-            });
+            return Some(Found { raw: Raw::Typed(flag.value.clone()), origin: Origin::Flag(flag.flag) });
         }
         let plain = ["database", "url"] == path;
         let plain = plain
@@ -148,10 +115,7 @@ impl Reader {
             .flatten()
             .map(|(name, value)| (name.as_str(), value.as_str()));
         if let Some((name, value)) = variable.or(plain) {
-            return Some(Found {
-                raw: Raw::Typed(value.to_owned()),
-                origin: Origin::Environment(name.to_owned()),
-            });
+            return Some(Found { raw: Raw::Typed(value.to_owned()), origin: Origin::Environment(name.to_owned()) });
         }
         self.file.values.get(&owned(path)).cloned()
     }
@@ -190,11 +154,7 @@ impl Reader {
                 .cloned()
                 .unwrap_or(Origin::Default),
         };
-        self.problems.push(Problem {
-            origin,
-            key: dotted(path),
-            message: message.to_owned(),
-        });
+        self.problems.push(Problem { origin, key: dotted(path), message: message.to_owned() });
     }
 
     /// Call last: whatever nobody asked for is unknown.
@@ -219,11 +179,7 @@ impl Reader {
             .map(|(key, found)| (key, &found.origin))
             .chain(empty_sections);
         let problems: Vec<Problem> = strangers
-            .map(|(key, origin)| Problem {
-                origin: origin.clone(),
-                key: dotted(key),
-                message: self.why_unknown(key),
-            })
+            .map(|(key, origin)| Problem { origin: origin.clone(), key: dotted(key), message: self.why_unknown(key) })
             .collect();
         self.problems.extend(problems);
     }
@@ -240,11 +196,10 @@ impl Reader {
     }
 
     fn note_unknown_variables(&mut self) {
-        let strangers = self.environment.values.keys().filter(|name| {
-            name.starts_with(PREFIX)
-                && !self.used_variables.contains(*name)
-                && !is_service_link(name)
-        });
+        let strangers =
+            self.environment.values.keys().filter(|name| {
+                name.starts_with(PREFIX) && !self.used_variables.contains(*name) && !is_service_link(name)
+            });
         let problems: Vec<Problem> = strangers
             .map(|name| {
                 let names = self.known.iter().map(|key| variable(key));
@@ -271,15 +226,8 @@ fn owned<S: AsRef<str>>(path: &[S]) -> Vec<String> {
 pub(super) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     let parts = path.iter().map(|part| {
         let part = part.as_ref();
-        let bare = !part.is_empty()
-            && part
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        if bare {
-            part.to_owned()
-        } else {
-            format!("{part:?}")
-        }
+        let bare = !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        if bare { part.to_owned() } else { format!("{part:?}") }
     });
     parts.collect::<Vec<_>>().join(".")
 }
@@ -288,11 +236,7 @@ pub(super) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
 pub(super) fn variable<S: AsRef<str>>(path: &[S]) -> String {
     let parts = path.iter().map(|part| {
         let part = part.as_ref();
-        if part.contains(':') {
-            part.to_owned()
-        } else {
-            part.to_uppercase()
-        }
+        if part.contains(':') { part.to_owned() } else { part.to_uppercase() }
     });
     PREFIX.to_owned() + &parts.collect::<Vec<_>>().join("__")
 }
@@ -355,10 +299,7 @@ mod tests {
     #[test]
     fn a_name_far_from_every_key_gets_no_hint() {
         let names = || ["retry.jitter".to_owned()].into_iter();
-        assert_eq!(
-            closest("retry.jiter", names()).as_deref(),
-            Some("retry.jitter")
-        );
+        assert_eq!(closest("retry.jiter", names()).as_deref(), Some("retry.jitter"));
         assert_eq!(closest("colour.of.the.sky", names()), None);
     }
 
@@ -366,9 +307,6 @@ mod tests {
     fn odd_names_are_quoted_as_in_toml() {
         let path = ["coupon", "issuer", "merchant:M1", "extend_days"];
         assert_eq!(dotted(&path), r#"coupon.issuer."merchant:M1".extend_days"#);
-        assert_eq!(
-            variable(&path),
-            "HANDBACK_COUPON__ISSUER__merchant:M1__EXTEND_DAYS"
-        );
+        assert_eq!(variable(&path), "HANDBACK_COUPON__ISSUER__merchant:M1__EXTEND_DAYS");
     }
 }

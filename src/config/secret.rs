@@ -57,14 +57,7 @@ impl fmt::Display for SecretUrl {
 }
 
 /// Query names whose values say nothing secret.
-const PLAIN_QUERY: &[&str] = &[
-    "application_name",
-    "charset",
-    "mode",
-    "ssl-mode",
-    "sslmode",
-    "timezone",
-];
+const PLAIN_QUERY: &[&str] = &["application_name", "charset", "mode", "ssl-mode", "sslmode", "timezone"];
 
 fn masked(url: &str) -> String {
     // A SQLite address is a path; it has no place for a password.
@@ -118,24 +111,12 @@ mod tests {
     #[test]
     fn nothing_that_could_be_a_password_is_shown() {
         for (url, shown) in [
-            (
-                "postgres://app:pw@db:5432/hb",
-                "postgres://app:***@db:5432/hb",
-            ),
-            (
-                "postgres://app@db/hb?sslmode=require",
-                "postgres://app@db/hb?sslmode=require",
-            ),
+            ("postgres://app:pw@db:5432/hb", "postgres://app:***@db:5432/hb"),
+            ("postgres://app@db/hb?sslmode=require", "postgres://app@db/hb?sslmode=require"),
             ("mysql://app:p@s/s?w@db/hb", "mysql://app:***@db/hb"),
-            (
-                "postgres://db/hb?user=a&password=pw",
-                "postgres://db/hb?user=***&password=***",
-            ),
+            ("postgres://db/hb?user=a&password=pw", "postgres://db/hb?user=***&password=***"),
             ("redis://:pw@cache/0", "redis://:***@cache/0"),
-            (
-                "sqlite://data/handback.db?mode=rwc",
-                "sqlite://data/handback.db?mode=rwc",
-            ),
+            ("sqlite://data/handback.db?mode=rwc", "sqlite://data/handback.db?mode=rwc"),
             ("app:pw@db", "***"),
         ] {
             assert_eq!(SecretUrl::new(url).to_string(), shown);

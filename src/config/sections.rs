@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::kind::{
-    explained, fraction, listen, second_person, secret_url, time_of_day, truth, whole, wholes,
-    word, zone,
+    explained, fraction, listen, second_person, secret_url, time_of_day, truth, whole, wholes, word, zone,
 };
 use super::public_url::PublicUrl;
 use super::reader::Reader;
@@ -51,11 +50,7 @@ impl Server {
             move |text| PublicUrl::parse(text, allow_plain_http),
             ToString::to_string,
         );
-        Self {
-            listen: address,
-            public_url: r.find(&["server", "public_url"], &public_url),
-            allow_plain_http,
-        }
+        Self { listen: address, public_url: r.find(&["server", "public_url"], &public_url), allow_plain_http }
     }
 }
 
@@ -66,9 +61,7 @@ pub struct Metrics {
 
 impl Metrics {
     pub(super) fn read(r: &mut Reader) -> Self {
-        Self {
-            require_token: r.read(&["metrics", "require_token"], &truth(), false),
-        }
+        Self { require_token: r.read(&["metrics", "require_token"], &truth(), false) }
     }
 }
 
@@ -84,9 +77,7 @@ impl Order {
 
     pub(super) fn read(r: &mut Reader) -> Self {
         let seconds = whole(1..=Self::LONGEST_PAY_WITHIN_S);
-        Self {
-            pay_within_s: r.read(&["order", "pay_within_s"], &seconds, 900),
-        }
+        Self { pay_within_s: r.read(&["order", "pay_within_s"], &seconds, 900) }
     }
 }
 
@@ -98,9 +89,7 @@ pub struct Scan {
 impl Scan {
     pub(super) fn read(r: &mut Reader) -> Self {
         let interval = r.read(&["scan", "interval_ms"], &whole(10..=3_600_000), 1000);
-        Self {
-            interval: Duration::from_millis(interval.unsigned_abs()),
-        }
+        Self { interval: Duration::from_millis(interval.unsigned_abs()) }
     }
 }
 
@@ -135,8 +124,7 @@ pub enum OnRelease {
     Extend,
 }
 
-const ON_RELEASE: &[(&str, OnRelease)] =
-    &[("keep", OnRelease::Keep), ("extend", OnRelease::Extend)];
+const ON_RELEASE: &[(&str, OnRelease)] = &[("keep", OnRelease::Keep), ("extend", OnRelease::Extend)];
 const DAYS: std::ops::RangeInclusive<i64> = 1..=3650;
 
 #[derive(Debug, Clone)]
@@ -160,27 +148,17 @@ pub struct IssuerPolicy {
 impl Coupon {
     pub(super) fn read(r: &mut Reader) -> Self {
         let base = ["coupon"];
-        let general = IssuerPolicy {
-            issuer: String::new(),
-            on_release: OnRelease::Keep,
-            extend_days: 3,
-            extend_once: true,
-        };
+        let general =
+            IssuerPolicy { issuer: String::new(), on_release: OnRelease::Keep, extend_days: 3, extend_once: true };
         let general = IssuerPolicy::read(r, &base, general);
         let mut issuers = Vec::new();
         for name in r.names_under(&["coupon", "issuer"]) {
             let issuer = issuer_name(&name);
             let path = ["coupon", "issuer", issuer.as_str()];
             if !is_issuer(&issuer) {
-                r.complain(
-                    &path,
-                    "an issuer is \"platform\" or \"merchant:\" and its name",
-                );
+                r.complain(&path, "an issuer is \"platform\" or \"merchant:\" and its name");
             }
-            let general = IssuerPolicy {
-                issuer: issuer.clone(),
-                ..general.clone()
-            };
+            let general = IssuerPolicy { issuer: issuer.clone(), ..general.clone() };
             issuers.push(IssuerPolicy::read(r, &path, general));
         }
         Self {
@@ -230,10 +208,7 @@ fn issuer_name(name: &str) -> String {
 }
 
 fn is_issuer(name: &str) -> bool {
-    name == "platform"
-        || name
-            .strip_prefix("merchant:")
-            .is_some_and(|m| !m.is_empty())
+    name == "platform" || name.strip_prefix("merchant:").is_some_and(|m| !m.is_empty())
 }
 
 #[derive(Debug, Clone)]
@@ -283,10 +258,7 @@ const HOME_ZONE: &str = "Asia/Shanghai";
 impl Reconcile {
     pub(super) fn read(r: &mut Reader) -> Self {
         let (hour, minute) = r.read(&["reconcile", "at"], &time_of_day(), (3, 10));
-        Self {
-            at: TimeOfDay { hour, minute },
-            zone: r.read(&["reconcile", "zone"], &zone(), HOME_ZONE.to_owned()),
-        }
+        Self { at: TimeOfDay { hour, minute }, zone: r.read(&["reconcile", "zone"], &zone(), HOME_ZONE.to_owned()) }
     }
 }
 
@@ -307,10 +279,7 @@ pub struct TwoPerson {
 
 impl TwoPerson {
     pub(super) fn read(r: &mut Reader) -> Self {
-        Self {
-            force_close: SecondPerson::read(r, "force_close"),
-            adjust: SecondPerson::read(r, "adjust"),
-        }
+        Self { force_close: SecondPerson::read(r, "force_close"), adjust: SecondPerson::read(r, "adjust") }
     }
 }
 
@@ -343,11 +312,7 @@ pub struct Display {
 
 impl Display {
     pub(super) fn read(r: &mut Reader) -> Self {
-        let languages = word(&[
-            ("zh", Language::Chinese),
-            ("en", Language::English),
-            ("zh-CN", Language::Chinese),
-        ]);
+        let languages = word(&[("zh", Language::Chinese), ("en", Language::English), ("zh-CN", Language::Chinese)]);
         Self {
             zone: r.read(&["display", "zone"], &zone(), HOME_ZONE.to_owned()),
             language: r.find(&["display", "language"], &languages),

@@ -7,13 +7,8 @@ use super::kind::{column, secret_url, stored_word, table, variable_name, whole, 
 use super::reader::Reader;
 use super::secret::{Secret, SecretUrl};
 
-const TYPES: &[(&str, &str)] = &[
-    ("stock", "stock"),
-    ("coupon", "coupon"),
-    ("funds", "funds"),
-    ("quota", "quota"),
-    ("slot", "slot"),
-];
+const TYPES: &[(&str, &str)] =
+    &[("stock", "stock"), ("coupon", "coupon"), ("funds", "funds"), ("quota", "quota"), ("slot", "slot")];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
@@ -43,14 +38,8 @@ impl Triggers {
         if !enable.contains(&Trigger::Scan) {
             enable.insert(0, Trigger::Scan);
         }
-        let redis = secret_url(
-            "an address that begins with redis:// or rediss://",
-            &["redis", "rediss"],
-        );
-        let amqp = secret_url(
-            "an address that begins with amqp:// or amqps://",
-            &["amqp", "amqps"],
-        );
+        let redis = secret_url("an address that begins with redis:// or rediss://", &["redis", "rediss"]);
+        let amqp = secret_url("an address that begins with amqp:// or amqps://", &["amqp", "amqps"]);
         let mut address = |path: &[&str], kind, trigger| {
             if enable.contains(&trigger) {
                 r.require(path, kind, "triggers.enable asks for it")
@@ -127,30 +116,20 @@ impl Remote {
             key_lifetime: Duration::from_secs(key_lifetime.unsigned_abs()),
             supports: r.read(&key("supports"), &words(REMOTE_ACTS), all_but_questions),
         };
-        Some(Self {
-            base_url: base_url?,
-            ..remote
-        })
+        Some(Self { base_url: base_url?, ..remote })
     }
 }
 
 /// The types that `[section.TYPE]` names; anything else is left to be reported as unknown.
 fn type_names(r: &Reader, section: &str) -> Vec<String> {
     let names = r.names_under(&[section]);
-    let written = |kind: &str| {
-        names
-            .iter()
-            .any(|name| name == kind || *name == kind.to_uppercase())
-    };
+    let written = |kind: &str| names.iter().any(|name| name == kind || *name == kind.to_uppercase());
     let kinds = TYPES.iter().map(|(kind, _)| (*kind).to_owned());
     kinds.filter(|kind| written(kind)).collect()
 }
 
 fn service_url() -> super::kind::Kind<SecretUrl> {
-    secret_url(
-        "an address that begins with http:// or https://",
-        &["http", "https"],
-    )
+    secret_url("an address that begins with http:// or https://", &["http", "https"])
 }
 
 /// The secret itself is never in the file: the key names the variable that holds it.
@@ -177,11 +156,7 @@ pub struct Channel {
 impl Channel {
     pub(super) fn read(r: &mut Reader) -> Self {
         let timeout = r.read(&["channel", "timeout_ms"], &whole(1..=120_000), 3000);
-        let ask_every = r.read(
-            &["channel", "ask_every_ms"],
-            &whole(10..=86_400_000),
-            60_000,
-        );
+        let ask_every = r.read(&["channel", "ask_every_ms"], &whole(10..=86_400_000), 60_000);
         Self {
             base_url: r.find(&["channel", "base_url"], &service_url()),
             secret: secret(r, &["channel", "secret_env"]),
@@ -254,11 +229,7 @@ impl MappedLedger {
         let name = r.require(&key("table"), &table(), &section);
         let key_column = r.require(&key("key_column"), &column(), &section);
         let mut figure = |name, needed: bool| {
-            if needed {
-                r.require(&key(name), &column(), &section)
-            } else {
-                r.find(&key(name), &column())
-            }
+            if needed { r.require(&key(name), &column(), &section) } else { r.find(&key(name), &column()) }
         };
         let mut ledger = Self {
             kind: kind.to_owned(),

@@ -21,10 +21,7 @@ fn an_empty_configuration_has_the_documented_defaults() {
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.order.pay_within_s, 900);
     assert_eq!(config.scan.interval.as_millis(), 1000);
-    assert_eq!(
-        config.retry.delays_ms,
-        [1000, 5000, 30_000, 300_000, 1_800_000]
-    );
+    assert_eq!(config.retry.delays_ms, [1000, 5000, 30_000, 300_000, 1_800_000]);
     assert_eq!(config.retry.max_failures, 8);
     assert!((config.retry.jitter - 0.2).abs() < f64::EPSILON);
     assert_eq!(config.coupon.policy("platform").on_release, OnRelease::Keep);
@@ -35,13 +32,7 @@ fn an_empty_configuration_has_the_documented_defaults() {
     assert!(config.remote.is_empty() && config.mapped.ledgers.is_empty());
     assert_eq!(config.channel.ask_times, 3);
     assert_eq!(config.channel.ask_every.as_millis(), 60_000);
-    assert_eq!(
-        config.reconcile.at,
-        TimeOfDay {
-            hour: 3,
-            minute: 10
-        }
-    );
+    assert_eq!(config.reconcile.at, TimeOfDay { hour: 3, minute: 10 });
     assert_eq!(config.reconcile.zone, "Asia/Shanghai");
     assert_eq!(config.two_person.force_close, SecondPerson::Never);
     assert_eq!(config.display.zone, "Asia/Shanghai");
@@ -112,10 +103,7 @@ fn variables_are_read_as_what_their_key_is() {
     assert_eq!(config.late_payment, LatePayment::Refund);
     assert_eq!(config.triggers.enable, [Trigger::Scan, Trigger::Wheel]);
     assert_eq!(config.display.language, Some(Language::Chinese));
-    assert_eq!(
-        config.display.zone, "Asia/Shanghai",
-        "an empty variable is not set"
-    );
+    assert_eq!(config.display.zone, "Asia/Shanghai", "an empty variable is not set");
 }
 
 #[test]
@@ -166,11 +154,7 @@ fn a_mapped_type_names_the_columns_it_lacks() {
     assert_eq!(config.mapped.ledgers[0].sold_column, None);
 
     let refused = refusal("[mapped.coupon]\ntable = \"c\"\nkey_column = \"id; drop table c\"\n");
-    for line in [
-        "mapped.coupon.key_column",
-        "mapped.coupon.status_column",
-        "mapped.coupon.values.unused",
-    ] {
+    for line in ["mapped.coupon.key_column", "mapped.coupon.status_column", "mapped.coupon.values.unused"] {
         assert!(refused.contains(line), "{refused}");
     }
     let both = format!("{file}[remote.stock]\nbase_url = \"http://wms\"\n");
@@ -181,10 +165,7 @@ fn a_mapped_type_names_the_columns_it_lacks() {
 #[test]
 fn a_trigger_needs_the_address_it_works_with() {
     let refused = refusal("[triggers]\nenable = [\"redis\", \"broker\"]\n");
-    assert!(
-        refused.contains("redis.url") && refused.contains("amqp.url"),
-        "{refused}"
-    );
+    assert!(refused.contains("redis.url") && refused.contains("amqp.url"), "{refused}");
     let config = from("[triggers]\nenable = [\"redis\"]\n[redis]\nurl = \"redis://:pw@c\"\n");
     let redis = config.expect("fine").triggers.redis.expect("address");
     assert_eq!(redis.expose(), "redis://:pw@c");
@@ -193,17 +174,13 @@ fn a_trigger_needs_the_address_it_works_with() {
 #[test]
 fn the_two_person_rule_is_a_word_or_an_amount() {
     let rule = |text: &str| from(text).expect("fine").two_person.force_close;
-    assert_eq!(
-        rule("two_person.force_close = \"always\"\n"),
-        SecondPerson::Always
-    );
+    assert_eq!(rule("two_person.force_close = \"always\"\n"), SecondPerson::Always);
     let over = "two_person.force_close = { amount_over = 5000 }\n";
     assert_eq!(rule(over), SecondPerson::AmountOver(5000));
     let typed = with("HANDBACK_TWO_PERSON__ADJUST", "{ amount_over = 7 }").expect("fine");
     assert_eq!(typed.two_person.adjust, SecondPerson::AmountOver(7));
-    let inputs = Inputs::default()
-        .with_file("handback.toml", over)
-        .with_variable("HANDBACK_TWO_PERSON__FORCE_CLOSE", "never");
+    let inputs =
+        Inputs::default().with_file("handback.toml", over).with_variable("HANDBACK_TWO_PERSON__FORCE_CLOSE", "never");
     let overruled = Config::load(inputs).expect("fine").two_person.force_close;
     assert_eq!(overruled, SecondPerson::Never);
     assert!(refusal("two_person.force_close = \"sometimes\"\n").contains("amount_over"));
@@ -220,17 +197,11 @@ fn no_password_is_repeated_in_a_complaint_or_shown() {
         ("HANDBACK_ORDER__PAY_WITHIN_S", "postgres://app:s3cret@db"),
     ] {
         let refused = with(name, value).expect_err(name).to_string();
-        assert!(
-            refused.contains(name) && !refused.contains("s3cret"),
-            "{refused}"
-        );
+        assert!(refused.contains(name) && !refused.contains("s3cret"), "{refused}");
     }
     let config = with("DATABASE_URL", "postgres://app:s3cret@db/hb").expect("fine");
     assert!(!format!("{config:?}").contains("s3cret"));
-    let entry = config
-        .entries()
-        .iter()
-        .find(|entry| entry.key == "database.url");
+    let entry = config.entries().iter().find(|entry| entry.key == "database.url");
     let entry = entry.expect("shown");
     assert_eq!(entry.value.as_deref(), Some("\"postgres://app:***@db/hb\""));
     assert_eq!(entry.origin, Origin::Environment("DATABASE_URL".into()));
@@ -265,8 +236,6 @@ fn the_public_url_follows_from_the_listener_unless_it_is_set() {
     let set = "[server]\npublic_url = \"https://hb.example\"\n";
     assert_eq!(url(set).to_string(), "https://hb.example");
     let plain = "[server]\npublic_url = \"http://hb.example\"\n";
-    assert!(
-        refusal(plain).contains("server.public_url (handback.toml:2): must begin with https://")
-    );
+    assert!(refusal(plain).contains("server.public_url (handback.toml:2): must begin with https://"));
     assert!(from(&format!("{plain}allow_plain_http = true\n")).is_ok());
 }
