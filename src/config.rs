@@ -5,6 +5,7 @@
 //! and all errors come out together, each with its place. Start with [`Config::load`]; the
 //! sections below it are the list of keys.
 
+mod in_effect;
 mod kind;
 mod layer;
 mod public_url;

@@ -3,6 +3,8 @@
 //! Read first: `core::words` (the vocabulary), `core::release` (the core every actor enters),
 //! `store::db` (how a transaction runs). `docs/architecture.md` has the module map.
 
+pub mod cli;
 pub mod config;
 pub mod core;
+pub mod log;
 pub mod store;

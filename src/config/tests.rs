@@ -239,3 +239,15 @@ fn the_public_url_follows_from_the_listener_unless_it_is_set() {
     assert!(refusal(plain).contains("server.public_url (handback.toml:2): must begin with https://"));
     assert!(from(&format!("{plain}allow_plain_http = true\n")).is_ok());
 }
+
+#[test]
+fn the_documentation_names_every_key_with_its_default() {
+    let documentation = include_str!("../../docs/configuration.md");
+    for entry in from("").expect("defaults").entries() {
+        let cell = match &entry.value {
+            Some(value) => format!("| `{}` | `{value}` |", entry.key),
+            None => format!("| `{}` | ", entry.key),
+        };
+        assert!(documentation.contains(&cell), "docs/configuration.md lacks {cell}");
+    }
+}

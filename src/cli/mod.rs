@@ -1,0 +1,77 @@
+//! The command line: parse, dispatch, turn what happened into an exit code. One file per command.
+//!
+//! Exit codes are a promise to scripts: 0 done, 1 the command's own 'no', 2 wrong usage or
+//! configuration, 3 the database can't be reached. Standard output holds answers only.
+
+mod config;
+mod health;
+mod migrate;
+mod outcome;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, Inputs};
+use crate::log;
+use outcome::{Failure, Outcome};
+
+/// Gives back what a closed order held, exactly once.
+#[derive(Debug, Parser)]
+#[command(name = "handback", version, arg_required_else_help = true)]
+struct Cli {
+    /// Configuration file (default: handback.toml where there is one)
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How the log on standard error is written
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    log_format: log::Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Bring the schema up to date
+    Migrate,
+    /// Ask a running server whether it is ready
+    Health(health::Args),
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(config::Command),
+}
+
+/// Runs the command that the arguments name.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = log::start(cli.log_format).map_err(Failure::Usage).and_then(|()| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::Broken(error.to_string()))?;
+        runtime.block_on(cli.run())
+    });
+    outcome::exit_code(result)
+}
+
+impl Cli {
+    async fn run(self) -> Result<Outcome, Failure> {
+        let inputs = Inputs::gather(self.config.as_deref())?;
+        match self.command {
+            Command::Migrate => migrate::run(&Config::load(inputs)?).await,
+            Command::Health(args) => health::run(args, inputs).await,
+            Command::Config(command) => config::run(&command, inputs),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        Cli::command().debug_assert();
+    }
+}
