@@ -1,5 +1,84 @@
 //! The product without a face: orders, holds, tasks, the release core. It knows no HTTP, no template, no SQL text.
+//!
+//! Every actor (worker, operator, API, message, repair) calls the same functions here. Expected ends are
+//! outcomes (enums), failures of a task have a kind and a verdict, and only what broke is an [`Error`].
 
+pub mod check;
 pub mod clock;
+pub mod counters;
+pub mod ledger;
+pub mod order;
+pub mod policy;
+pub mod release;
+pub mod task;
 pub mod text;
 pub mod words;
+
+use std::sync::Arc;
+
+use clock::Clock;
+use policy::Policy;
+use text::FieldError;
+use tokio::sync::Notify;
+
+use crate::store::{self, Db};
+
+/// What every operation needs: the database, the time, the policy, and a bell for the worker.
+#[derive(Clone)]
+pub struct Core(Arc<Inner>);
+
+pub struct Inner {
+    pub db: Db,
+    pub clock: Clock,
+    pub policy: Policy,
+    /// Rung after a commit that wrote tasks, so that the worker need not wait for its next look.
+    pub work: Notify,
+}
+
+impl std::ops::Deref for Core {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Core {
+    pub fn new(db: Db, clock: Clock, policy: Policy) -> Self {
+        Self(Arc::new(Inner { db, clock, policy, work: Notify::new() }))
+    }
+
+    /// Milliseconds since 1970 in UTC.
+    pub fn now(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    /// Tells the worker of this process that there is work, and, where the engine can, other processes.
+    pub fn ring(&self) {
+        self.work.notify_one();
+        self.db.ring();
+    }
+}
+
+/// Something that isn't an outcome: bad input, or a database that broke.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Input that can't be taken; every field at fault is named.
+    #[error("invalid input: {}", .0.iter().map(|f| format!("{} {}", f.field, f.message)).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<FieldError>),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl Error {
+    pub fn invalid(field: &str, message: impl Into<String>) -> Self {
+        Self::Invalid(vec![FieldError::new(field, message)])
+    }
+
+    /// The database can't be reached: nothing was decided, try again.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is(store::Class::Away))
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Error>;

@@ -29,6 +29,8 @@ pub struct Db {
     reader: AnyPool,
     pub dialect: Dialect,
     pub facts: Arc<Facts>,
+    /// A notification is on its way: further ones until then would say the same.
+    pub(super) is_ringing: Arc<std::sync::atomic::AtomicBool>,
 }
 
 /// What was found at connect: shown on the page and in the log.
@@ -76,6 +78,7 @@ impl Db {
             reader: pool(&url, dialect, connections.min(4)).await?,
             dialect,
             facts: Arc::new(facts),
+            is_ringing: Arc::default(),
         })
     }
 
@@ -157,6 +160,19 @@ impl Db {
                 Err(error)
             }
         }
+    }
+
+    /// Tells other processes that there is work, where the engine can. A hint: losing it costs lateness only.
+    pub fn ring(&self) {
+        if self.dialect.can_notify() {
+            super::wake::notify(self.clone());
+        }
+    }
+
+    /// Whether the schema is the one this binary knows.
+    pub async fn is_current(&self) -> Result<bool> {
+        let mut conn = self.read().await?;
+        super::migrate::is_current(&mut conn.inner, self.dialect).await
     }
 
     /// The database's time in milliseconds.

@@ -46,7 +46,8 @@ const COLUMNS: &str = "t.id, t.resource_type, t.biz_key, t.available, t.locked, 
      t.holder_round, t.expires_at, t.original_expires_at, t.extended_by, t.retired_at";
 
 fn read(row: &AnyRow) -> Result<Ledger> {
-    let resource = ResourceType::from_code(row.int(1)?).ok_or_else(|| Error::broken("a ledger row has an unknown type"))?;
+    let resource =
+        ResourceType::from_code(row.int(1)?).ok_or_else(|| Error::broken("a ledger row has an unknown type"))?;
     Ok(Ledger {
         id: row.int(0)?,
         resource,
@@ -108,8 +109,7 @@ pub async fn lock_ids(conn: &mut Conn, rows: &[i64]) -> Result<Vec<Ledger>> {
     let ids: Vec<Id> = rows.iter().map(|i| Id { i: *i }).collect();
     let d = conn.dialect;
     let from = d.rows_join(1, ID, "ledger", "t.id = v.i");
-    let sql =
-        format!("SELECT {COLUMNS} FROM {from} ORDER BY t.resource_type, t.biz_key, t.id{}", d.for_update_of_t());
+    let sql = format!("SELECT {COLUMNS} FROM {from} ORDER BY t.resource_type, t.biz_key, t.id{}", d.for_update_of_t());
     conn.built(sql).bind(json(&ids)?).rows().await?.iter().map(read).collect()
 }
 
@@ -258,14 +258,8 @@ impl Terms {
     }
 }
 
-const TERMS: Cells = &[
-    ("i", Cell::Int),
-    ("h", Cell::Text),
-    ("r", Cell::Int),
-    ("e", Cell::Int),
-    ("o", Cell::Int),
-    ("x", Cell::Text),
-];
+const TERMS: Cells =
+    &[("i", Cell::Int), ("h", Cell::Text), ("r", Cell::Int), ("e", Cell::Int), ("o", Cell::Int), ("x", Cell::Text)];
 
 /// Writes holders and ends in one statement.
 pub async fn set_terms(conn: &mut Conn, terms: &[Terms]) -> Result<()> {

@@ -11,6 +11,7 @@ pub mod migrate;
 pub mod order;
 pub mod payment;
 pub mod task;
+pub mod wake;
 pub mod worker;
 
 pub use db::{Conn, Db, Decision, Result, RowExt, Value};

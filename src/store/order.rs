@@ -92,7 +92,8 @@ pub async fn statuses(conn: &mut Conn, numbers: &[String]) -> Result<Vec<(String
     let rows = conn.built(sql).bind(json(&list)?).rows().await?;
     rows.iter()
         .map(|row| {
-            let status = OrderStatus::from_code(row.int(1)?).ok_or_else(|| Error::broken("an order has an unknown status"))?;
+            let status =
+                OrderStatus::from_code(row.int(1)?).ok_or_else(|| Error::broken("an order has an unknown status"))?;
             Ok((row.text(0)?, status, row.opt_int(2)?.is_some()))
         })
         .collect()
@@ -213,9 +214,22 @@ pub async fn claim_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueO
         conn.dialect.for_update_skip()
     );
     let rows = conn.built(sql).bind(now).bind(limit).rows().await?;
-    rows.iter()
-        .map(|row| Ok(DueOrder { id: row.int(0)?, order_no: row.text(1)?, pay_deadline: row.int(2)? }))
-        .collect()
+    rows.iter().map(read_due).collect()
+}
+
+/// The same look without locks, for closing one by one after a batch failed.
+pub async fn find_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
+    let rows = conn
+        .stmt("SELECT id, order_no, pay_deadline FROM orders WHERE due_at <= $1 ORDER BY due_at LIMIT $2")
+        .bind(now)
+        .bind(limit)
+        .rows()
+        .await?;
+    rows.iter().map(read_due).collect()
+}
+
+fn read_due(row: &AnyRow) -> Result<DueOrder> {
+    Ok(DueOrder { id: row.int(0)?, order_no: row.text(1)?, pay_deadline: row.int(2)? })
 }
 
 /// Postpones an order that could not be closed now, so that it never holds up the others (R14).
@@ -265,14 +279,8 @@ fn code<S: serde::Serializer>(resource: &ResourceType, s: S) -> std::result::Res
     s.serialize_i64(resource.code())
 }
 
-const HOLD: Cells = &[
-    ("o", Cell::Text),
-    ("r", Cell::Int),
-    ("t", Cell::Int),
-    ("k", Cell::Text),
-    ("g", Cell::Int),
-    ("q", Cell::Int),
-];
+const HOLD: Cells =
+    &[("o", Cell::Text), ("r", Cell::Int), ("t", Cell::Int), ("k", Cell::Text), ("g", Cell::Int), ("q", Cell::Int)];
 
 pub async fn insert_holds(conn: &mut Conn, holds: &[Hold]) -> Result<()> {
     if holds.is_empty() {
@@ -298,7 +306,8 @@ pub async fn holds(conn: &mut Conn, order_no: &str) -> Result<Vec<Hold>> {
             Ok(Hold {
                 order_no: row.text(0)?,
                 round: row.int(1)?,
-                resource: ResourceType::from_code(row.int(2)?).ok_or_else(|| Error::broken("a hold has an unknown type"))?,
+                resource: ResourceType::from_code(row.int(2)?)
+                    .ok_or_else(|| Error::broken("a hold has an unknown type"))?,
                 key: row.text(3)?,
                 ledger_id: row.opt_int(4)?,
                 locked: row.int(5)?,

@@ -28,7 +28,8 @@ fn read(row: &AnyRow) -> Result<Payment> {
         channel: row.text(1)?,
         channel_txn: row.text(2)?,
         order_no: row.text(3)?,
-        status: PaymentStatus::from_code(row.int(4)?).ok_or_else(|| Error::broken("a payment has an unknown status"))?,
+        status: PaymentStatus::from_code(row.int(4)?)
+            .ok_or_else(|| Error::broken("a payment has an unknown status"))?,
         amount: row.int(5)?,
         currency: row.text(6)?,
         occurred_at: row.int(7)?,

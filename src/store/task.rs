@@ -139,7 +139,8 @@ impl Due {
     }
 }
 
-const DUE: &str = "t.id, t.order_no, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.retry, t.ledger_id, t.first_failed_at";
+const DUE: &str =
+    "t.id, t.order_no, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.retry, t.ledger_id, t.first_failed_at";
 
 fn read_due(row: &AnyRow) -> Result<Due> {
     let unknown = || Error::broken("a task row has an unknown type or action");
@@ -228,8 +229,7 @@ pub struct Failed {
     pub error: String,
 }
 
-const FAILED: Cells =
-    &[("i", Cell::Int), ("s", Cell::Int), ("n", Cell::Int), ("k", Cell::Int), ("e", Cell::Text)];
+const FAILED: Cells = &[("i", Cell::Int), ("s", Cell::Int), ("n", Cell::Int), ("k", Cell::Int), ("e", Cell::Text)];
 
 /// Records failed tries: an attempt row each, then the task's new state, in two statements.
 pub async fn fail(conn: &mut Conn, failures: &[Failed], now: i64, actor: &str) -> Result<()> {

@@ -7,10 +7,8 @@ use super::error::Class;
 pub async fn beat(conn: &mut Conn, name: &str, now: i64) -> Result<()> {
     let hit = conn.stmt("UPDATE worker SET seen_at = $2 WHERE name = $1").bind(name).bind(now).run().await?;
     if hit == 0 {
-        let sql = format!(
-            "INSERT INTO worker (name, started_at, seen_at) VALUES ($1, $2, $2){}",
-            conn.dialect.or_nothing()
-        );
+        let sql =
+            format!("INSERT INTO worker (name, started_at, seen_at) VALUES ($1, $2, $2){}", conn.dialect.or_nothing());
         match conn.built(sql).bind(name).bind(now).run().await {
             Err(error) if error.is(Class::Unique) => {}
             other => {

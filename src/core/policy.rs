@@ -1,0 +1,67 @@
+//! What configuration decides for the core. Read once at start; a changed setting never changes an order
+//! that was placed before (its deadline is stored).
+
+use std::collections::HashMap;
+
+/// What becomes of a coupon or points account that ran out while it was locked (A5, A6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRelease {
+    /// Its end stays: a coupon is expired, points are back on an expired account.
+    Keep,
+    /// A new end, so many days after the release.
+    Extend { days: i64 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retry {
+    /// Waits after the first, second, … failure in milliseconds; the last repeats.
+    pub delays_ms: Vec<i64>,
+    /// From this many failures on a person decides.
+    pub max_failures: i64,
+    /// Spread round each delay: 0.2 is ± 20 %.
+    pub jitter: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatePayment {
+    TakeBack,
+    Refund,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Time to pay, in seconds, for orders that name none.
+    pub pay_within_s: i64,
+    pub retry: Retry,
+    pub coupon: OnRelease,
+    /// A coupon that was extended once isn't extended again until its end is set anew.
+    pub coupon_extend_once: bool,
+    /// Other rules for the coupons of one issuer.
+    pub coupon_issuer: HashMap<String, OnRelease>,
+    pub points: OnRelease,
+    pub late_payment: LatePayment,
+    /// How long a tombstone is kept, in milliseconds (R15: 30 days).
+    pub tombstone_ms: i64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            pay_within_s: 900,
+            retry: Retry { delays_ms: vec![1000, 5000, 30_000, 300_000, 1_800_000], max_failures: 8, jitter: 0.2 },
+            coupon: OnRelease::Keep,
+            coupon_extend_once: true,
+            coupon_issuer: HashMap::new(),
+            points: OnRelease::Keep,
+            late_payment: LatePayment::TakeBack,
+            tombstone_ms: 30 * 24 * 3_600_000,
+        }
+    }
+}
+
+impl Policy {
+    /// The rule for a coupon of this issuer.
+    pub fn coupon_of(&self, issuer: Option<&str>) -> OnRelease {
+        issuer.and_then(|issuer| self.coupon_issuer.get(issuer)).copied().unwrap_or(self.coupon)
+    }
+}

@@ -1,0 +1,354 @@
+//! THE release core. Worker, operator and API enter here and nowhere else (D6).
+//!
+//! A batch is one transaction: claim due tasks (locks that skip locked rows), lock their ledger rows in key
+//! order, plan, insert the flows in one statement, apply one update per ledger row, mark the tasks, append one
+//! counter delta. A count that is off rolls everything back and the batch is taken apart until the bad row
+//! stands alone (R14). A flow row that exists already makes its task succeed as a duplicate (R5).
+
+pub mod act;
+pub mod plan;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use crate::core::order::close::{self, CloseOrder};
+use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, ResourceType, Trigger};
+use crate::core::{Core, Result, counters, order, task as core_task};
+use crate::store::counter::Counts;
+use crate::store::ledger::Key;
+use crate::store::task::{Due, Failed};
+use crate::store::{self, Class, Conn, Decision, counter, flow, ledger, order as order_rows, task};
+
+/// What one pass over the queue did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    pub claimed: usize,
+    pub succeeded: usize,
+    pub failed: usize,
+}
+
+impl std::ops::AddAssign for Ran {
+    fn add_assign(&mut self, other: Self) {
+        self.claimed += other.claimed;
+        self.succeeded += other.succeeded;
+        self.failed += other.failed;
+    }
+}
+
+/// Runs up to `limit` due tasks. Safe beside any number of other workers; a second call goes on where the
+/// first ended.
+pub async fn run_due(core: &Core, worker: &Actor, limit: i64) -> Result<Ran> {
+    // What the last run of the transaction's body had claimed, to take the batch apart if it fails.
+    let claimed = Arc::new(Mutex::new(Vec::new()));
+    let (seen, core_in, actor) = (claimed.clone(), core.clone(), worker.to_string());
+    let now = core.now();
+    let batch = core.db.write(move |conn| {
+        let (seen, core, actor) = (seen.clone(), core_in.clone(), actor.clone());
+        Box::pin(async move {
+            let due = task::claim(conn, now, limit).await?;
+            remember(&seen, &due);
+            if due.is_empty() {
+                return Ok(Decision::Rollback(Batch::default()));
+            }
+            Ok(Decision::Commit(run_batch(conn, due, Care::Plain, now, &actor, &core).await?))
+        })
+    });
+    match batch.await {
+        Ok(batch) => finish(core, worker, batch).await,
+        Err(error) if error.is(Class::Away) => Err(error.into()),
+        Err(error) => {
+            let ids = claimed.lock().map(|ids| ids.clone()).unwrap_or_default();
+            tracing::debug!(error = %error, batch = ids.len(), "a batch rolled back; it is taken apart");
+            take_apart(core, worker, ids, error).await
+        }
+    }
+}
+
+fn remember(seen: &Mutex<Vec<i64>>, due: &[Due]) {
+    if let Ok(mut ids) = seen.lock() {
+        *ids = due.iter().map(|task| task.id).collect();
+    }
+}
+
+/// Runs exactly these tasks, as far as they are due, looking first for flow rows that exist.
+async fn run_ids(core: &Core, worker: &Actor, ids: Vec<i64>) -> std::result::Result<Batch, store::Error> {
+    let (core_in, actor, now) = (core.clone(), worker.to_string(), core.now());
+    let ids = Arc::new(ids);
+    let batch = core.db.write(move |conn| {
+        let (ids, core, actor) = (ids.clone(), core_in.clone(), actor.clone());
+        Box::pin(async move {
+            let due = task::claim_ids(conn, &ids, now).await?;
+            if due.is_empty() {
+                return Ok(Decision::Rollback(Batch::default()));
+            }
+            Ok(Decision::Commit(run_batch(conn, due, Care::ForFlows, now, &actor, &core).await?))
+        })
+    });
+    batch.await
+}
+
+/// First the whole batch again with care for flows that exist, then halves of what fails, until a bad row
+/// stands alone and goes to a person as `poisoned`.
+async fn take_apart(core: &Core, worker: &Actor, ids: Vec<i64>, first: store::Error) -> Result<Ran> {
+    let mut ran = Ran::default();
+    let mut error = first;
+    let mut pieces = vec![ids];
+    while let Some(piece) = pieces.pop() {
+        if piece.is_empty() {
+            continue;
+        }
+        match run_ids(core, worker, piece.clone()).await {
+            Ok(batch) => ran += finish(core, worker, batch).await?,
+            Err(away) if away.is(Class::Away) => return Err(away.into()),
+            Err(failed) if piece.len() == 1 => {
+                error = failed;
+                let kind = if error.is(Class::Transient) { FailureKind::Database } else { FailureKind::Poisoned };
+                ran += isolate(core, worker, piece[0], kind, error.to_string()).await?;
+            }
+            Err(failed) => {
+                error = failed;
+                let (left, right) = piece.split_at(piece.len() / 2);
+                pieces.push(right.to_vec());
+                pieces.push(left.to_vec());
+            }
+        }
+    }
+    tracing::debug!(error = %error, ran.succeeded, ran.failed, "a batch was taken apart");
+    Ok(ran)
+}
+
+/// Puts one row that breaks its transaction out of the way, with the raw error.
+async fn isolate(core: &Core, worker: &Actor, id: i64, kind: FailureKind, error: String) -> Result<Ran> {
+    tracing::error!(task.id = id, error = %error, task.kind = kind.word(), "a task broke its transaction");
+    let (core_in, actor, now) = (core.clone(), worker.to_string(), core.now());
+    let failed = core.db.write(move |conn| {
+        let (core, actor, error) = (core_in.clone(), actor.clone(), error.clone());
+        Box::pin(async move {
+            let Some(due) = task::claim_ids(conn, &[id], now).await?.into_iter().next() else {
+                return Ok(Decision::Rollback(0));
+            };
+            let mut counts = Counts::default();
+            counts.add(counters::FAILED, format!("{}/{kind}", due.resource), 1);
+            let failed = core_task::failed(&due, kind, error, now, &core.policy);
+            task::fail(conn, &[failed], now, &actor).await?;
+            counter::append(conn, &counts, now).await?;
+            Ok(Decision::Commit(1))
+        })
+    });
+    let failed = failed.await?;
+    Ok(Ran { claimed: failed, succeeded: 0, failed })
+}
+
+/// What a batch's transaction did, and what it left for others.
+#[derive(Clone, Debug, Default)]
+struct Batch {
+    ran: Ran,
+    /// Orders whose rows a shop wrote: their close comes first.
+    adopt: Vec<String>,
+}
+
+async fn finish(core: &Core, worker: &Actor, batch: Batch) -> Result<Ran> {
+    let mut ran = batch.ran;
+    for order_no in batch.adopt {
+        ran += adopt(core, worker, &order_no).await?;
+    }
+    Ok(ran)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// The unique key and the row locks make looking for existing flows needless.
+    Plain,
+    ForFlows,
+}
+
+/// The body of a batch's transaction, over claimed tasks.
+async fn run_batch(
+    conn: &mut Conn,
+    mut due: Vec<Due>,
+    care: Care,
+    now: i64,
+    actor: &str,
+    core: &Core,
+) -> store::Result<Batch> {
+    let mut counts = Counts::default();
+    let mut batch = Batch { ran: Ran { claimed: due.len(), ..Ran::default() }, adopt: Vec::new() };
+    if care == Care::ForFlows {
+        let known = flow::tasks_with_flow(conn, &due.iter().map(|t| t.id).collect::<Vec<_>>()).await?;
+        let known: HashSet<i64> = known.into_iter().collect();
+        let (duplicates, rest) = due.into_iter().partition(|task| known.contains(&task.id));
+        due = rest;
+        succeed(conn, &duplicates, AttemptOutcome::Duplicate, now, actor, &mut counts).await?;
+        batch.ran.succeeded += duplicates.len();
+    }
+    if due.iter().any(|task| task.ledger_id.is_none()) {
+        let foreign = resolve_foreign(conn, &mut due).await?;
+        succeed(conn, &foreign.nothing, AttemptOutcome::NothingLocked, now, actor, &mut counts).await?;
+        batch.ran.succeeded += foreign.nothing.len();
+        batch.ran.claimed -= foreign.left_aside;
+        batch.adopt = foreign.adopt;
+    }
+    let (done, failed) = move_ledgers(conn, &due, now, actor, core).await?;
+    succeed(conn, &done, AttemptOutcome::Succeeded, now, actor, &mut counts).await?;
+    for (failure, task) in &failed {
+        let kind = FailureKind::from_code(failure.kind).map_or("unknown", FailureKind::word);
+        counts.add(counters::FAILED, format!("{}/{kind}", task.resource), 1);
+    }
+    let failures: Vec<Failed> = failed.into_iter().map(|(failure, _)| failure).collect();
+    task::fail(conn, &failures, now, actor).await?;
+    batch.ran.succeeded += done.len();
+    batch.ran.failed += failures.len();
+    counter::append(conn, &counts, now).await?;
+    Ok(batch)
+}
+
+/// Locks the ledger rows of these tasks, plans, and writes flows and figures. Answers who is done and who failed.
+async fn move_ledgers(
+    conn: &mut Conn,
+    due: &[Due],
+    now: i64,
+    actor: &str,
+    core: &Core,
+) -> store::Result<(Vec<Due>, Vec<(Failed, Due)>)> {
+    if due.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let mut rows: Vec<(ResourceType, &str, i64)> =
+        due.iter().filter_map(|t| t.ledger_id.map(|id| (t.resource, t.key.as_str(), id))).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let ids: Vec<i64> = rows.iter().map(|(_, _, id)| *id).collect();
+    let ledgers = if ids.is_empty() { Vec::new() } else { ledger::lock_ids(conn, &ids).await? };
+    let plan = plan::plan(due, &ledgers, now, &core.policy);
+    if !plan.flows.is_empty() {
+        if !flow::insert_of_tasks(conn, &plan.flows, now, actor).await? {
+            return Err(store::Error::new(Class::Unique, "a flow row of this batch exists already"));
+        }
+        ledger::apply(conn, &plan.changes).await?;
+        ledger::set_terms(conn, &plan.terms).await?;
+    }
+    let done: HashSet<i64> = plan.flows.iter().map(|f| f.task_id).collect();
+    let done = due.iter().filter(|task| done.contains(&task.id)).cloned().collect();
+    let failed = plan
+        .failures
+        .into_iter()
+        .map(|f| (core_task::failed(&f.task, f.kind, f.error, now, &core.policy), f.task))
+        .collect();
+    Ok((done, failed))
+}
+
+/// Marks tasks succeeded and counts them.
+async fn succeed(
+    conn: &mut Conn,
+    tasks: &[Due],
+    how: AttemptOutcome,
+    now: i64,
+    actor: &str,
+    counts: &mut Counts,
+) -> store::Result<()> {
+    task::succeed(conn, &tasks.iter().map(|t| t.id).collect::<Vec<_>>(), how, now, actor).await?;
+    let by = if actor.starts_with("worker:") { "worker" } else { "hand" };
+    for task in tasks {
+        counts.add(counters::SUCCEEDED, task.resource.word(), 1);
+        counts.add(counters::RETRIES, task.retry.to_string(), 1);
+        if how == AttemptOutcome::Duplicate {
+            counts.add(counters::DUPLICATE, task.resource.word(), 1);
+        }
+        if let Some(first) = task.first_failed_at {
+            counts.add(counters::DELAY, counters::bucket(now - first).to_string(), 1);
+            counts.add(counters::COMPENSATED, by, 1);
+        }
+    }
+    Ok(())
+}
+
+/// Rows that a shop wrote by plain SQL, sorted out.
+#[derive(Default)]
+struct Foreign {
+    /// Of a tombstone: nothing was locked.
+    nothing: Vec<Due>,
+    /// Orders that Handback knows: the row is their close arriving by another way.
+    adopt: Vec<String>,
+    left_aside: usize,
+}
+
+/// Finds what rows without a ledger row mean. Those of an order nobody knows get the ledger row of their key
+/// and stay in `due`; those of a known order leave it: the close comes first (R4).
+async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<Foreign> {
+    let numbers: HashSet<String> = due.iter().filter(|t| is_foreign(t)).map(|t| t.order_no.clone()).collect();
+    let mut sorted: Vec<String> = numbers.into_iter().collect();
+    sorted.sort_unstable();
+    let known = order_rows::statuses(conn, &sorted).await?;
+    let mut foreign = Foreign::default();
+    let mut rest = Vec::with_capacity(due.len());
+    let mut keys = Vec::new();
+    for task in due.drain(..) {
+        if !is_foreign(&task) {
+            rest.push(task);
+            continue;
+        }
+        match known.iter().find(|(no, _, _)| *no == task.order_no) {
+            Some((_, _, true)) => foreign.nothing.push(task),
+            Some((_, _, false)) => {
+                foreign.left_aside += 1;
+                if !foreign.adopt.contains(&task.order_no) {
+                    foreign.adopt.push(task.order_no);
+                }
+            }
+            None => {
+                keys.push(Key { resource: task.resource, key: task.key.clone() });
+                rest.push(task);
+            }
+        }
+    }
+    let found = ledger::find_ids(conn, &keys).await?;
+    for task in rest.iter_mut().filter(|t| is_foreign(t)) {
+        let id = found.iter().find(|(key, _)| key.resource == task.resource && key.key == task.key).map(|(_, id)| *id);
+        task.ledger_id = id;
+    }
+    *due = rest;
+    Ok(foreign)
+}
+
+fn is_foreign(task: &Due) -> bool {
+    task.ledger_id.is_none() && task.action == Action::Release
+}
+
+/// A row that a shop wrote for an order Handback knows: its close is called first (reason `shop`, trigger
+/// `outbox`) and takes the row over. What is left of an order that is closed already was not locked; of a paid
+/// one it is a mismatch.
+async fn adopt(core: &Core, worker: &Actor, order_no: &str) -> Result<Ran> {
+    let close = CloseOrder { order_no: order_no.to_owned(), reason: close::SHOP.into(), trigger: Trigger::Outbox };
+    close::close_order(core, &Actor::Trigger(Trigger::Outbox), close).await?;
+    let (core_in, actor, now, no) = (core.clone(), worker.to_string(), core.now(), order_no.to_owned());
+    let ran = core.db.write(move |conn| {
+        let (core, actor, order_no) = (core_in.clone(), actor.clone(), no.clone());
+        Box::pin(async move {
+            let Some(order_row) = order_rows::lock(conn, &order_no).await? else {
+                return Ok(Decision::Rollback(Ran::default()));
+            };
+            let tasks = task::lock_of_ref(conn, &order_no).await?;
+            let left: Vec<Due> = tasks.iter().filter(|t| order::is_unadopted(t)).map(Due::of).collect();
+            let mut counts = Counts::default();
+            let mut ran = Ran { claimed: left.len(), ..Ran::default() };
+            if order_row.closed_at.is_some() {
+                succeed(conn, &left, AttemptOutcome::NothingLocked, now, &actor, &mut counts).await?;
+                ran.succeeded = left.len();
+            } else {
+                let mut failures = Vec::new();
+                for task in &left {
+                    let kind = FailureKind::StateMismatch;
+                    let error =
+                        format!("order {order_no} is {}; a shop asked to release {}", order_row.status, task.key);
+                    counts.add(counters::FAILED, format!("{}/{kind}", task.resource), 1);
+                    failures.push(core_task::failed(task, kind, error, now, &core.policy));
+                }
+                task::fail(conn, &failures, now, &actor).await?;
+                ran.failed = failures.len();
+            }
+            counter::append(conn, &counts, now).await?;
+            Ok(Decision::Commit(ran))
+        })
+    });
+    Ok(ran.await?)
+}
