@@ -8,3 +8,5 @@ pub mod config;
 pub mod core;
 pub mod log;
 pub mod store;
+pub mod trigger;
+pub mod worker;

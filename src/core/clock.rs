@@ -59,6 +59,13 @@ impl Clock {
         }
     }
 
+    /// Takes the database's time at a heartbeat; a test clock stays where the test put it.
+    pub fn follow(&self, database_ms: i64) {
+        if matches!(&*self.0, Inner::Database { .. }) {
+            self.set(database_ms);
+        }
+    }
+
     /// Moves a test clock on. A clock that follows the database can't be moved.
     pub fn advance(&self, by: Duration) {
         if let Inner::Test(now) = &*self.0 {

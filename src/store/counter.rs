@@ -47,6 +47,11 @@ struct Folded {
 }
 const FOLDED: Cells = &[("m", Cell::Int), ("c", Cell::Text), ("l", Cell::Text), ("q", Cell::Int)];
 
+/// Whether there is something to fold.
+pub async fn any_delta(conn: &mut Conn) -> Result<bool> {
+    Ok(conn.stmt("SELECT id FROM counter_delta ORDER BY id LIMIT 1").row().await?.is_some())
+}
+
 /// Folds up to `limit` deltas into the minutes they belong to; how many there were.
 pub async fn fold(conn: &mut Conn, limit: i64) -> Result<usize> {
     let sql = format!("SELECT id, at, body FROM counter_delta ORDER BY id LIMIT $1{}", conn.dialect.for_update_skip());

@@ -1,0 +1,98 @@
+//! What a worker does again and again. Each duty is one function that does one step and says when to come back.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use crate::core::words::Actor;
+use crate::core::{Core, Result, release};
+use crate::store::{Decision, counter, order, task, worker};
+use crate::trigger::scan;
+
+/// Largest batch of tasks in one transaction.
+pub const BATCH: i64 = 1000;
+
+/// The longest wait between two looks at the queue: rows that a shop wrote by plain SQL ring no bell.
+pub const LOOK_MS: i64 = 500;
+
+/// When a duty wants to run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    AtOnce,
+    After(Duration),
+}
+
+/// The size of the next batch. After an unclean end it starts at one and doubles with each batch that went
+/// well, so that a task that kills the process is found alone (R11).
+#[derive(Debug)]
+pub struct BatchSize(AtomicI64);
+
+impl BatchSize {
+    pub fn new(after_unclean_end: bool) -> Self {
+        Self(AtomicI64::new(if after_unclean_end { 1 } else { BATCH }))
+    }
+
+    pub fn now(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn went_well(&self) {
+        let size = self.now();
+        if size < BATCH {
+            self.0.store((size * 2).min(BATCH), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs one batch of due tasks; comes back at once while there may be more, else when the next is due.
+pub async fn release_once(core: &Core, actor: &Actor, size: &BatchSize) -> Result<Next> {
+    let limit = size.now();
+    let ran = release::run_due(core, actor, limit).await?;
+    if ran.claimed > 0 {
+        size.went_well();
+        return Ok(Next::AtOnce);
+    }
+    let next = task::next_due(&mut core.db.read().await?).await?;
+    let wait = next.map_or(LOOK_MS, |at| (at - core.now()).clamp(5, LOOK_MS));
+    Ok(Next::After(Duration::from_millis(wait.unsigned_abs())))
+}
+
+/// Closes due orders.
+pub async fn scan_once(core: &Core, interval: Duration) -> Result<Next> {
+    Ok(if scan::run_once(core).await? { Next::AtOnce } else { Next::After(interval) })
+}
+
+/// Folds counter deltas into minutes.
+pub async fn fold_once(core: &Core) -> Result<Next> {
+    const LIMIT: i64 = 500;
+    if !counter::any_delta(&mut core.db.read().await?).await? {
+        return Ok(Next::After(Duration::from_secs(1)));
+    }
+    let folded = core.db.write(|conn| Box::pin(async move { Ok(Decision::Commit(counter::fold(conn, LIMIT).await?)) }));
+    let more = folded.await? as i64 == LIMIT;
+    Ok(if more { Next::AtOnce } else { Next::After(Duration::from_secs(1)) })
+}
+
+/// Reads the database's time and says that this worker is alive.
+pub async fn beat_once(core: &Core, name: &str) -> Result<Next> {
+    core.clock.follow(core.db.now_ms().await?);
+    let (name, now) = (name.to_owned(), core.now());
+    let beat = core.db.write(move |conn| {
+        let name = name.clone();
+        Box::pin(async move { Ok(Decision::Commit(worker::beat(conn, &name, now).await?)) })
+    });
+    beat.await?;
+    Ok(Next::After(Duration::from_secs(5)))
+}
+
+/// Removes what has run out: tombstones, kept answers, sessions.
+pub async fn tidy_once(core: &Core) -> Result<Next> {
+    let now = core.now();
+    let gone = core
+        .db
+        .write(move |conn| Box::pin(async move { Ok(Decision::Commit(order::expire_tombstones(conn, now).await?)) }));
+    let gone = gone.await?;
+    if gone > 0 {
+        tracing::info!(tombstones.expired = gone, "tombstones ran out");
+    }
+    Ok(Next::After(Duration::from_secs(600)))
+}
