@@ -63,6 +63,14 @@ impl TestDb {
         Ok(done.rows_affected())
     }
 
+    /// The number a query answers.
+    pub async fn count(&self, sql: &str) -> i64 {
+        let mut connection = self.connect().await.unwrap_or_else(|e| panic!("{}: {e}", self.url));
+        let count = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut connection).await;
+        let _ = connection.close().await;
+        count.unwrap_or_else(|e| panic!("{sql}: {e}"))
+    }
+
     pub async fn connect(&self) -> Result<sqlx::AnyConnection, sqlx::Error> {
         sqlx::any::install_default_drivers();
         let create = if self.engine == Engine::Sqlite { "?mode=rwc" } else { "" };
