@@ -8,3 +8,4 @@ pub mod config;
 pub mod core;
 pub mod log;
 pub mod store;
+pub mod web;

@@ -3,6 +3,7 @@
 use super::{Eye, Stamp, Tone};
 use crate::web::assets::Asset;
 use crate::web::i18n::Lang;
+use crate::web::paths;
 
 /// The pages of the menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +86,6 @@ impl Shell {
     }
 
     pub fn stream(&self) -> String {
-        super::super::paths::with_query(super::super::paths::EVENTS, &[("view", self.stream_view)])
+        paths::with_query(paths::EVENTS, &[("view", self.stream_view)])
     }
 }
