@@ -9,4 +9,5 @@ pub mod core;
 pub mod log;
 pub mod store;
 pub mod trigger;
+pub mod web;
 pub mod worker;

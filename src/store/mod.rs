@@ -9,8 +9,11 @@ pub mod flow;
 pub mod ledger;
 pub mod migrate;
 pub mod order;
+pub mod order_view;
+pub mod overview;
 pub mod payment;
 pub mod task;
+pub mod task_list;
 pub mod wake;
 pub mod worker;
 

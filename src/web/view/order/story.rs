@@ -1,0 +1,268 @@
+//! What happened to one order, in words: the sentence for the caller, and the timeline of typed
+//! events. Every event is read from a row that was written when it happened.
+
+use super::{Event, Resource, thing};
+use crate::core::clock::LATEST_MS;
+use crate::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
+use crate::store::order_view::{OrderView, PaymentRow};
+use crate::store::task_list::{Attempt, FlowRow, TaskRow};
+use crate::web::i18n::Lang;
+use crate::web::view::mark::{Caller, Mark};
+use crate::web::view::overview::close_reason;
+use crate::web::view::task::actor;
+use crate::web::view::{Eye, format};
+
+/// What can be said to the buyer, in the reader's language: only what is certain.
+pub fn sentence(eye: &Eye, view: &OrderView, resources: &[Resource]) -> String {
+    let lang = eye.lang;
+    let mut said = vec![opening(eye, view)];
+    if resources.is_empty() || view.order.tombstone {
+        return said.remove(0);
+    }
+    let in_state = |state| resources.iter().filter(move |r| r.state == state).collect::<Vec<_>>();
+    let (back, coming, help) = (in_state(Caller::Returned), in_state(Caller::ComingBack), in_state(Caller::NeedsHelp));
+    if !back.is_empty() && back.len() == resources.len() {
+        said.push(lang.t("order.say.all_back").to_owned());
+    } else if !back.is_empty() {
+        said.push(lang.f("order.say.back", &[("things", &things(lang, &back))]));
+    }
+    if !coming.is_empty() {
+        said.push(lang.f("order.say.coming", &[("things", &things(lang, &coming))]));
+    }
+    if !help.is_empty() {
+        said.push(lang.f("order.say.help", &[("things", &things(lang, &help))]));
+    }
+    said.join(lang.gap())
+}
+
+fn opening(eye: &Eye, view: &OrderView) -> String {
+    let (lang, order) = (eye.lang, &view.order);
+    let at = |ms: Option<i64>| ms.map(|ms| eye.stamp(ms).spoken()).unwrap_or_default();
+    match order.status {
+        _ if order.tombstone => lang.t("order.say.tombstone").to_owned(),
+        OrderStatus::Pending => lang.f("order.say.pending", &[("at", &eye.stamp(order.pay_deadline).spoken())]),
+        OrderStatus::Paid => lang.f("order.say.paid", &[("at", &at(order.paid_at))]),
+        OrderStatus::Completed => lang.t("order.say.completed").to_owned(),
+        OrderStatus::Closed => match order.close_reason.as_deref() {
+            Some("timeout") | None => lang.f("order.say.closed_unpaid", &[("at", &at(order.closed_at))]),
+            Some("buyer") => lang.f("order.say.closed_buyer", &[("at", &at(order.closed_at))]),
+            Some(_) => lang.f("order.say.closed", &[("at", &at(order.closed_at))]),
+        },
+        OrderStatus::Restoring => lang.t("order.say.restoring").to_owned(),
+        OrderStatus::RefundDue => lang.t("order.say.refund_due").to_owned(),
+        OrderStatus::Refunded => lang.t("order.say.refunded").to_owned(),
+    }
+}
+
+/// `2 pieces (sku-1), the coupon (C-7) and 50.00 CNY`.
+fn things(lang: Lang, resources: &[&Resource]) -> String {
+    let one = |r: &&Resource| lang.f("order.thing", &[("what", &r.what), ("qty", &r.qty), ("key", &r.key)]);
+    let texts: Vec<String> = resources.iter().map(one).collect();
+    match texts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => {
+            lang.f("order.and", &[("first", &rest.join(lang.t("order.comma"))), ("last", last)])
+        }
+        Some((last, _)) => last.clone(),
+        None => String::new(),
+    }
+}
+
+/// Whether every part of the sentence is certain.
+pub fn certainty(lang: Lang, view: &OrderView, resources: &[Resource]) -> Mark {
+    let moving = resources.iter().any(|r| r.state == Caller::ComingBack);
+    let help = resources.iter().any(|r| r.state == Caller::NeedsHelp);
+    match (help || view.order.status == OrderStatus::RefundDue, moving) {
+        (true, _) => Mark { class: "manual", icon: "manual", word: lang.t("order.certain_help") },
+        (_, true) => Mark { class: "retry", icon: "retry", word: lang.t("order.certain_moving") },
+        _ => Mark { class: "ok", icon: "ok", word: lang.t("order.certain") },
+    }
+}
+
+/// The timeline, newest first; what is planned stands on top.
+pub fn events(eye: &Eye, view: &OrderView) -> Vec<Event> {
+    let mut dated: Vec<(i64, Event)> = Vec::new();
+    let mut planned: Vec<(i64, Event)> = Vec::new();
+    order_events(eye, view, &mut dated);
+    dated.extend(view.payments.iter().map(|p| (p.recorded_at, paid(eye, p))));
+    dated.extend(view.flow.iter().filter(|f| f.action != Action::Lock).map(|f| (f.at, moved(eye, view, f))));
+    for task in &view.tasks {
+        if let Some(event) = failing(eye, view, task) {
+            dated.push(event);
+        }
+        match task.next_at {
+            Some(at) if task.status == TaskStatus::Retrying && at < LATEST_MS => {
+                planned.push((at, next_try(eye, task)))
+            }
+            _ => {}
+        }
+        if let (TaskStatus::ForceClosed | TaskStatus::Superseded, Some(at)) = (task.status, task.finished_at) {
+            dated.push((at, ended(eye, task, at)));
+        }
+    }
+    dated.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    planned.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    planned.into_iter().chain(dated).map(|(_, event)| event).collect()
+}
+
+fn event(eye: &Eye, at: i64, tone: &'static str, icon: &'static str, title: String) -> Event {
+    Event {
+        at: eye.stamp(at),
+        tone,
+        icon,
+        title,
+        text: String::new(),
+        by: String::new(),
+        folded: Vec::new(),
+        fold_title: String::new(),
+        planned: false,
+    }
+}
+
+fn order_events(eye: &Eye, view: &OrderView, out: &mut Vec<(i64, Event)>) {
+    let (lang, order) = (eye.lang, &view.order);
+    if !order.tombstone {
+        let held: Vec<(String, String, String)> = view
+            .holds
+            .iter()
+            .filter(|h| h.round == 1)
+            .map(|h| {
+                let qty = format::quantity(lang, h.resource, h.locked, h.funds, Some(&order.currency));
+                (thing(lang, h.resource, h.funds).to_owned(), h.key.clone(), qty)
+            })
+            .collect();
+        out.push((
+            order.placed_at,
+            Event {
+                text: lang.f("order.event.placed_text", &[("at", &eye.stamp(order.pay_deadline).short())]),
+                by: lang.t("order.event.by_buyer").to_owned(),
+                fold_title: lang.n("order.event.holds", i64::try_from(held.len()).unwrap_or(0), &[]),
+                folded: held,
+                ..event(eye, order.placed_at, "", "held", lang.t("order.event.placed").to_owned())
+            },
+        ));
+    }
+    if let Some(at) = order.closed_at {
+        let reason = close_reason(lang, order.close_reason.as_deref().unwrap_or("timeout"));
+        let late = (at - order.pay_deadline).max(0);
+        let text = match order.close_reason.as_deref() {
+            Some("timeout") => {
+                lang.f("order.event.closed_late", &[("reason", &reason), ("late", &format::span(lang, late))])
+            }
+            _ => reason,
+        };
+        let by = order.closed_by.as_deref().map(|by| actor(lang, by)).unwrap_or_default();
+        let trigger = order.trigger.map(|t| lang.word("trigger", t.word()));
+        let by = match trigger {
+            Some(trigger) if !by.contains(trigger) => format!("{by} · {} {trigger}", lang.word("actor", "trigger")),
+            _ => by,
+        };
+        let title = lang.t(if order.tombstone { "order.event.tombstone" } else { "order.event.closed" }).to_owned();
+        out.push((at, Event { text, by, ..event(eye, at, "", "closed", title) }));
+    }
+}
+
+fn paid(eye: &Eye, p: &PaymentRow) -> Event {
+    let lang = eye.lang;
+    let (tone, icon, key) = match p.status {
+        PaymentStatus::Started => ("", "clock", "order.event.pay_started"),
+        PaymentStatus::Failed => ("bad", "end", "order.event.pay_failed"),
+        PaymentStatus::Applied => ("good", "ok", "order.event.pay_applied"),
+        PaymentStatus::Recorded => ("warn", "held", "order.event.pay_recorded"),
+        PaymentStatus::RefundDue => ("bad", "owe", "order.event.pay_refund_due"),
+        PaymentStatus::Refunded => ("", "refunded", "order.event.pay_refunded"),
+        PaymentStatus::Unmatched => ("bad", "manual", "order.event.pay_unmatched"),
+    };
+    let occurred = eye.stamp(p.occurred_at).short();
+    Event {
+        text: lang
+            .f("order.event.pay_text", &[("amount", &format::money(p.amount, &p.currency)), ("channel", &p.channel)]),
+        by: lang.f("order.event.pay_by", &[("at", &occurred)]),
+        ..event(eye, p.recorded_at, tone, icon, lang.t(key).to_owned())
+    }
+}
+
+/// One change of a ledger: what moved, and what the ledger said afterwards.
+fn moved(eye: &Eye, view: &OrderView, f: &FlowRow) -> Event {
+    let lang = eye.lang;
+    let funds = view.holds.iter().find(|h| h.resource == f.resource && h.key == f.key).and_then(|h| h.funds);
+    let what = thing(lang, f.resource, funds);
+    let (tone, icon, key) = match f.action {
+        Action::Release => ("good", "ok", "order.event.released"),
+        Action::Settle => ("good", "used", "order.event.settled"),
+        Action::TakeBack => ("", "held", "order.event.taken_back"),
+        Action::ReturnIn => ("good", "ok", "order.event.returned_in"),
+        _ => ("", "dot", "order.event.adjusted"),
+    };
+    let qty = format::quantity(lang, f.resource, f.qty, funds, Some(&view.order.currency));
+    Event {
+        text: format!("{qty} · {}{}", f.key, figures_after(lang, f)),
+        by: f.actor.as_deref().map_or_else(|| "Handback".to_owned(), |by| actor(lang, by)),
+        ..event(eye, f.at, tone, icon, lang.f(key, &[("what", &what)]))
+    }
+}
+
+fn figures_after(lang: Lang, f: &FlowRow) -> String {
+    let (ResourceType::Stock | ResourceType::Funds | ResourceType::Quota, Some(after)) =
+        (f.resource, f.available_after)
+    else {
+        return String::new();
+    };
+    let before = match f.action {
+        Action::Release | Action::ReturnIn => after - f.qty,
+        Action::Lock | Action::TakeBack => after + f.qty,
+        _ => return String::new(),
+    };
+    format!(
+        " · {}",
+        lang.f("order.event.available", &[("before", &format::count(before)), ("after", &format::count(after))])
+    )
+}
+
+/// The failed tries of one task as one event, with each try folded into it.
+fn failing(eye: &Eye, view: &OrderView, task: &TaskRow) -> Option<(i64, Event)> {
+    let lang = eye.lang;
+    let tries: Vec<&Attempt> = view.failed.iter().filter(|(id, _)| *id == task.id).map(|(_, a)| a).collect();
+    let last = tries.last()?;
+    let at = last.ended_at.unwrap_or(last.started_at);
+    let folded = tries.iter().rev().map(|a| {
+        let kind = a.kind.map_or("", |k| lang.word("kind", k.word()));
+        let what = a.error.as_deref().map_or_else(|| kind.to_owned(), |error| format!("{kind} · {error}"));
+        let stamp = eye.stamp(a.started_at);
+        (format!("{}{}", stamp.short(), stamp.ms), what, actor(lang, &a.actor))
+    });
+    let what = thing(lang, task.resource, task.funds);
+    let n = i64::try_from(tries.len()).unwrap_or(0);
+    let (tone, icon) = if task.status == TaskStatus::Manual { ("bad", "manual") } else { ("warn", "retry") };
+    let kind = last.kind.map_or("", |k| lang.word("kind", k.word()));
+    Some((
+        at,
+        Event {
+            text: lang.n("order.event.tries", n, &[("kind", &kind)]),
+            by: "Handback".to_owned(),
+            fold_title: lang.f("order.event.show_tries", &[("task", &task.id)]),
+            folded: folded.collect(),
+            ..event(eye, at, tone, icon, lang.f("order.event.not_back", &[("what", &what)]))
+        },
+    ))
+}
+
+fn next_try(eye: &Eye, task: &TaskRow) -> Event {
+    let what = thing(eye.lang, task.resource, task.funds);
+    let at = task.next_at.unwrap_or(eye.now);
+    let title = eye.lang.f("order.event.next_try", &[("what", &what)]);
+    Event { by: eye.lang.t("order.event.planned").to_owned(), planned: true, ..event(eye, at, "muted", "wait", title) }
+}
+
+fn ended(eye: &Eye, task: &TaskRow, at: i64) -> Event {
+    let lang = eye.lang;
+    let what = thing(lang, task.resource, task.funds);
+    let (tone, icon, key) = match task.status {
+        TaskStatus::ForceClosed => ("bad", "force", "order.event.force_closed"),
+        _ => ("", "gone", "order.event.superseded"),
+    };
+    Event {
+        text: task.key.clone(),
+        by: task.ended_by.as_deref().map(|by| actor(lang, by)).unwrap_or_default(),
+        ..event(eye, at, tone, icon, lang.f(key, &[("what", &what)]))
+    }
+}

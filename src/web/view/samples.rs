@@ -1,0 +1,344 @@
+//! One moment of a shop, as the tests of the templates show it: an order whose coupon is not back.
+
+use super::account::{AccountPage, SessionRow, Settings};
+use super::error::{ErrorPage, HelpPage, Trouble};
+use super::gate::{LoginPage, SetupPage};
+use super::order::OrderPage;
+use super::orders::OrdersPage;
+use super::overview::OverviewPage;
+use super::task::{Forms, TaskPage};
+use super::tasks::TasksPage;
+use super::{Eye, Flash, Section, Shell, Tone, Who, Zone};
+use crate::core::clock::LATEST_MS;
+use crate::core::words::{
+    Action, AttemptOutcome, FailureKind, FundsKind, OrderStatus, PaymentStatus, ResourceType, TaskStatus, Trigger,
+};
+use crate::store::order_view::{Hit, HoldRow, OrderRow, OrderView, PaymentRow};
+use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries, Worker};
+use crate::store::task_list::{Attempt, Filter, FlowRow, LedgerNow, OrderHead, Page, TaskRow, TaskView};
+use crate::web::i18n::Lang;
+
+/// 2026-11-11T06:18:32Z, 14:18:32 in Shanghai.
+pub const NOW: i64 = 1_794_377_912_000;
+
+pub fn eye(lang: Lang) -> Eye {
+    Eye { lang, zone: Zone::find("Asia/Shanghai").unwrap(), now: NOW }
+}
+
+pub fn shell(eye: &Eye, hostile: &str) -> Shell {
+    let mut s = Shell::new(eye, Section::Elsewhere);
+    s.nonce = "n0nce".to_owned();
+    s.csrf = "t0ken".to_owned();
+    s.user = Some(Who { name: format!("ops-03{hostile}"), role: eye.lang.word("role", "operator") });
+    if !hostile.is_empty() {
+        s.flash = Some(Flash { tone: Tone::Bad, text: format!("no {hostile}") });
+    }
+    s
+}
+
+pub fn task(id: i64, status: TaskStatus, hostile: &str) -> TaskRow {
+    let next_at = match status {
+        TaskStatus::Waiting => Some(NOW),
+        TaskStatus::Retrying => Some(NOW + 100_000),
+        TaskStatus::Manual | TaskStatus::ForceClosed => Some(LATEST_MS),
+        _ => None,
+    };
+    let failed = matches!(status, TaskStatus::Retrying | TaskStatus::Manual);
+    let ended = matches!(status, TaskStatus::Succeeded | TaskStatus::ForceClosed | TaskStatus::Superseded);
+    TaskRow {
+        id,
+        order_no: format!("HB20261111-0047193{hostile}"),
+        ref_no: format!("HB20261111-0047193{hostile}"),
+        source: "close".to_owned(),
+        round: 1,
+        action: Action::Release,
+        resource: ResourceType::Coupon,
+        key: format!("C-7F3K-91QD{hostile}"),
+        qty: 1,
+        status,
+        kind: failed.then_some(FailureKind::RemoteTimeout),
+        error: failed.then(|| format!("POST /release: operation timed out after 3000 ms {hostile}")),
+        retry: if failed { 4 } else { 0 },
+        next_at,
+        created_at: NOW - 212_000,
+        finished_at: ended.then_some(NOW - 100_000),
+        ended_by: ended.then(|| format!("worker:w-1{hostile}")),
+        version: 9,
+        fence: 3128,
+        funds: None,
+        currency: Some("CNY".to_owned()),
+    }
+}
+
+fn stock(id: i64, status: TaskStatus, hostile: &str) -> TaskRow {
+    TaskRow { resource: ResourceType::Stock, key: format!("sku-40318{hostile}"), qty: 2, ..task(id, status, hostile) }
+}
+
+fn funds(id: i64, hostile: &str) -> TaskRow {
+    TaskRow {
+        resource: ResourceType::Funds,
+        funds: Some(FundsKind::Balance),
+        key: format!("bal:u_88213{hostile}"),
+        qty: 5_000,
+        ..task(id, TaskStatus::Succeeded, hostile)
+    }
+}
+
+fn attempt(n: i64, hostile: &str) -> Attempt {
+    Attempt {
+        n,
+        fence: 3100 + n,
+        started_at: NOW - 200_000 + n * 10_000,
+        ended_at: Some(NOW - 197_000 + n * 10_000),
+        outcome: Some(AttemptOutcome::Failed),
+        kind: Some(FailureKind::RemoteTimeout),
+        error: Some(format!("POST /release: operation timed out {hostile}")),
+        actor: format!("worker:w-{n}{hostile}"),
+    }
+}
+
+fn flow(action: Action, hostile: &str) -> FlowRow {
+    FlowRow {
+        at: NOW - 212_000,
+        action,
+        resource: ResourceType::Stock,
+        key: format!("sku-40318{hostile}"),
+        qty: 2,
+        ref_no: format!("HB20261111-0047193{hostile}"),
+        source: format!("close{hostile}"),
+        round: 1,
+        task_id: Some(918_204),
+        available_after: Some(47),
+        locked_after: Some(0),
+        sold_after: Some(12),
+        note: None,
+        reason: None,
+        actor: Some(format!("worker:w-2{hostile}")),
+    }
+}
+
+pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
+    let rows = [
+        (TaskStatus::Waiting, ResourceType::Stock, 212),
+        (TaskStatus::Retrying, ResourceType::Stock, 3),
+        (TaskStatus::Manual, ResourceType::Stock, 5),
+        (TaskStatus::Waiting, ResourceType::Coupon, 96),
+        (TaskStatus::Retrying, ResourceType::Coupon, 412),
+        (TaskStatus::ForceClosed, ResourceType::Coupon, 3),
+        (TaskStatus::Waiting, ResourceType::Funds, 31),
+    ];
+    let backlog = rows.map(|(status, resource, tasks)| {
+        let funds = (resource == ResourceType::Funds).then_some(FundsKind::Balance);
+        Backlog { status, resource, funds, tasks, qty: tasks * 2 }
+    });
+    let closed = |no: i64| Closed {
+        order_no: format!("HB20261111-004{no}{hostile}"),
+        at: NOW - no,
+        reason: format!("timeout{hostile}"),
+        trigger: Some(Trigger::Scan),
+    };
+    let snapshot = Snapshot {
+        at: NOW,
+        backlog: backlog.into(),
+        oldest: Some(Oldest { task: 918_090, resource: ResourceType::Coupon, created_at: NOW - 1_578_000 }),
+        oldest_manual: Some(NOW - 40_080_000),
+        failures: vec![
+            Failures { resource: ResourceType::Coupon, kind: FailureKind::RemoteTimeout, hour: 1_873, day: 1_902 },
+            Failures { resource: ResourceType::Stock, kind: FailureKind::Database, hour: 0, day: 14 },
+        ],
+        tries_hour: Some(Tries { succeeded: 12_431, all: 14_381 }),
+        tries_day: Some(Tries { succeeded: 170_000, all: 172_000 }),
+        orders_affected: 748,
+        recent_closes: (7_100..7_108).map(closed).collect(),
+        workers: vec![
+            Worker { name: format!("w-1{hostile}"), seen_at: NOW - 1_000 },
+            Worker { name: "w-2".to_owned(), seen_at: NOW - 107_000 },
+        ],
+    };
+    OverviewPage::new(shell(eye, hostile), eye, &snapshot)
+}
+
+/// A shop that has just begun: nothing is known yet, and nothing may read as 0 that wasn't counted.
+pub fn overview_empty(eye: &Eye) -> OverviewPage {
+    OverviewPage::new(shell(eye, ""), eye, &Snapshot { at: NOW, ..Snapshot::default() })
+}
+
+pub fn tasks(eye: &Eye, hostile: &str) -> TasksPage {
+    let filter = Filter {
+        statuses: vec![TaskStatus::Retrying, TaskStatus::Manual],
+        order_no: hostile.to_owned(),
+        key: hostile.to_owned(),
+        error: hostile.to_owned(),
+        older_than_s: Some(90),
+        ..Filter::default()
+    };
+    let rows = (0..4)
+        .map(|i| stock(917_731 + i, TaskStatus::Manual, hostile))
+        .chain((0..8).map(|i| task(918_207 + i, TaskStatus::Retrying, hostile)))
+        .collect();
+    let page = Page { rows, next: Some("retrying.1.2".to_owned()), matching: Some(433) };
+    TasksPage::new(shell(eye, hostile), eye, &filter, &page, true, 8)
+}
+
+pub fn tasks_empty(eye: &Eye) -> TasksPage {
+    TasksPage::new(shell(eye, ""), eye, &Filter::open(), &Page { matching: Some(0), ..Page::default() }, true, 8)
+}
+
+pub fn task_page(eye: &Eye, status: TaskStatus, hostile: &str) -> TaskPage {
+    let row = task(918_207, status, hostile);
+    let view = TaskView {
+        siblings: vec![stock(918_204, TaskStatus::Succeeded, hostile), funds(918_206, hostile), row.clone()],
+        row,
+        attempts: (1..=4).map(|n| attempt(n, hostile)).collect(),
+        flow: vec![flow(Action::Lock, hostile), flow(Action::Release, hostile)],
+        ledger: Some(LedgerNow {
+            available: 0,
+            locked: 1,
+            sold: 0,
+            holder_no: Some(format!("HB20261111-0047193{hostile}")),
+            expires_at: Some(NOW + 120_000_000),
+            issuer: Some(format!("merchant:M1{hostile}")),
+            retired: true,
+        }),
+        order: Some(OrderHead {
+            status: OrderStatus::Closed,
+            closed_at: Some(NOW - 212_000),
+            close_reason: Some("timeout".to_owned()),
+            tombstone: false,
+        }),
+        same_failure: Some(412),
+    };
+    let forms = Forms {
+        retry_href: "/tasks/918207/retries".to_owned(),
+        close_href: "/tasks/918207/closures".to_owned(),
+        expected_version: 9,
+        retry_note: eye.lang.t("task.retry_note").to_owned(),
+        retry_reason: hostile.to_owned(),
+        close_reason: hostile.to_owned(),
+        close_problem: eye.lang.t("task.reason_problem").to_owned(),
+        may_be_outside: !hostile.is_empty(),
+        asks_password: true,
+        password_hint: eye.lang.f("task.password_hint", &[("age", &"42 min")]),
+        ..Forms::default()
+    };
+    TaskPage::new(shell(eye, hostile), eye, &view, 8, Some(forms))
+}
+
+pub fn orders(eye: &Eye, hostile: &str) -> OrdersPage {
+    let hit = |i: i64| Hit {
+        order_no: format!("HB20261111-00471{i}{hostile}"),
+        status: if i % 2 == 0 { OrderStatus::Closed } else { OrderStatus::Pending },
+        placed_at: NOW - i * 1_000,
+        amount: 26_800,
+        currency: "CNY".to_owned(),
+    };
+    let mut s = shell(eye, hostile);
+    s.search = format!("00471{hostile}");
+    OrdersPage::new(s, eye, &(10..15).map(hit).collect::<Vec<_>>(), 50)
+}
+
+pub fn orders_none(eye: &Eye, hostile: &str) -> OrdersPage {
+    let mut s = shell(eye, hostile);
+    s.search = format!("nothing{hostile}");
+    OrdersPage::new(s, eye, &[], 50)
+}
+
+pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
+    let hold = |resource, key: &str, locked, funds, expires_at| HoldRow {
+        round: 1,
+        resource,
+        key: format!("{key}{hostile}"),
+        locked,
+        funds,
+        expires_at,
+    };
+    let payment = |status| PaymentRow {
+        channel: format!("pay-a{hostile}"),
+        channel_txn: format!("20261111005521{hostile}"),
+        status,
+        amount: 26_800,
+        currency: "CNY".to_owned(),
+        occurred_at: NOW - 602_000,
+        recorded_at: NOW - 600_000,
+    };
+    let view = OrderView {
+        order: OrderRow {
+            order_no: format!("HB20261111-0047193{hostile}"),
+            buyer: format!("u_88213{hostile}"),
+            amount: 26_800,
+            currency: "CNY".to_owned(),
+            status: OrderStatus::Closed,
+            round: 1,
+            placed_at: NOW - 1_112_000,
+            pay_deadline: NOW - 212_000,
+            paid_at: None,
+            closed_at: Some(NOW - 211_800),
+            close_reason: Some(format!("timeout{hostile}")),
+            closed_by: Some("trigger:scan".to_owned()),
+            trigger: Some(Trigger::Scan),
+            tombstone: false,
+            lines: Some(
+                serde_json::json!([{"name": format!("Desk lamp{hostile}"), "qty": 1, "price": 20_900}]).to_string(),
+            ),
+        },
+        holds: vec![
+            hold(ResourceType::Stock, "sku-40318", 2, None, None),
+            hold(ResourceType::Funds, "bal:u_88213", 5_000, Some(FundsKind::Balance), None),
+            hold(ResourceType::Coupon, "C-7F3K-91QD", 1, None, Some(NOW + 120_000_000)),
+        ],
+        tasks: vec![
+            stock(918_204, TaskStatus::Succeeded, hostile),
+            funds(918_206, hostile),
+            task(918_207, TaskStatus::Retrying, hostile),
+        ],
+        failed: (1..=4).map(|n| (918_207, attempt(n, hostile))).collect(),
+        flow: vec![flow(Action::Lock, hostile), flow(Action::Release, hostile)],
+        payments: vec![payment(PaymentStatus::Failed)],
+    };
+    OrderPage::new(shell(eye, hostile), eye, &view, 8)
+}
+
+pub fn account(eye: &Eye, hostile: &str) -> AccountPage {
+    let session = |here| SessionRow {
+        handle: format!("abc{hostile}"),
+        agent: format!("Mozilla/5.0 (X11; Linux x86_64) Chrome/140{hostile}"),
+        address: format!("192.0.2.7{hostile}"),
+        signed_in: eye.stamp(NOW - 3_600_000),
+        seen: eye.ago(NOW - 5_000),
+        here,
+    };
+    let settings =
+        Settings { language: Some(eye.lang.tag().to_owned()), zone: Some("Asia/Shanghai".to_owned()), theme: None };
+    AccountPage::new(shell(eye, hostile), eye, &settings, vec![session(true), session(false)])
+}
+
+pub fn login(eye: &Eye, hostile: &str) -> LoginPage {
+    let problem = eye.lang.t("login.wrong").to_owned();
+    LoginPage {
+        s: shell(eye, hostile),
+        username: format!("ops-03{hostile}"),
+        problem,
+        back: format!("/tasks{hostile}"),
+    }
+}
+
+pub fn setup(eye: &Eye, hostile: &str) -> SetupPage {
+    SetupPage {
+        s: shell(eye, hostile),
+        code: hostile.to_owned(),
+        username: hostile.to_owned(),
+        problem: String::new(),
+        code_problem: eye.lang.t("setup.code_wrong").to_owned(),
+        name_problem: eye.lang.t("setup.name_problem").to_owned(),
+        password_problem: eye.lang.t("setup.password_problem").to_owned(),
+        over: false,
+    }
+}
+
+pub fn trouble(eye: &Eye, trouble: Trouble, hostile: &str) -> ErrorPage {
+    ErrorPage::new(shell(eye, hostile), trouble)
+}
+
+pub fn help(eye: &Eye, hostile: &str) -> HelpPage {
+    HelpPage { s: Shell { section: Section::Help, ..shell(eye, hostile) } }
+}
