@@ -3,10 +3,13 @@
 //! Exit codes are a promise to scripts: 0 done, 1 the command's own 'no', 2 wrong usage or
 //! configuration, 3 the database can't be reached. Standard output holds answers only.
 
+mod bench;
+mod check;
 mod config;
 mod health;
 mod migrate;
 mod outcome;
+mod start;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,6 +40,10 @@ enum Command {
     Migrate,
     /// Ask a running server whether it is ready
     Health(health::Args),
+    /// Verify on the configured database every rule that a query can verify
+    Check(check::Args),
+    /// Measure on the configured, empty database
+    Bench(bench::Args),
     /// Look at the configuration
     #[command(subcommand)]
     Config(config::Command),
@@ -59,6 +66,8 @@ impl Cli {
         match self.command {
             Command::Migrate => migrate::run(&Config::load(inputs)?).await,
             Command::Health(args) => health::run(args, inputs).await,
+            Command::Check(args) => check::run(&args, &Config::load(inputs)?).await,
+            Command::Bench(args) => bench::run(&args, &Config::load(inputs)?).await,
             Command::Config(command) => config::run(&command, inputs),
         }
     }

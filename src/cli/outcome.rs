@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::config::Problems;
+use crate::core;
 use crate::store;
 
 /// How a command that did its work ended.
@@ -33,6 +34,15 @@ impl From<store::Error> for Failure {
             Self::DatabaseAway(error.to_string())
         } else {
             Self::Broken(error.to_string())
+        }
+    }
+}
+
+impl From<core::Error> for Failure {
+    fn from(error: core::Error) -> Self {
+        match error {
+            core::Error::Invalid(_) => Self::Usage(error.to_string()),
+            core::Error::Store(error) => error.into(),
         }
     }
 }

@@ -12,6 +12,14 @@ pub enum OnRelease {
     Extend { days: i64 },
 }
 
+/// The rule for coupons, in general or of one issuer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CouponRule {
+    pub on_release: OnRelease,
+    /// A coupon that was extended once isn't extended again until its end is set anew.
+    pub extend_once: bool,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retry {
     /// Waits after the first, second, … failure in milliseconds; the last repeats.
@@ -33,11 +41,9 @@ pub struct Policy {
     /// Time to pay, in seconds, for orders that name none.
     pub pay_within_s: i64,
     pub retry: Retry,
-    pub coupon: OnRelease,
-    /// A coupon that was extended once isn't extended again until its end is set anew.
-    pub coupon_extend_once: bool,
+    pub coupon: CouponRule,
     /// Other rules for the coupons of one issuer.
-    pub coupon_issuer: HashMap<String, OnRelease>,
+    pub coupon_issuer: HashMap<String, CouponRule>,
     pub points: OnRelease,
     pub late_payment: LatePayment,
     /// How long a tombstone is kept, in milliseconds (R15: 30 days).
@@ -49,8 +55,7 @@ impl Default for Policy {
         Self {
             pay_within_s: 900,
             retry: Retry { delays_ms: vec![1000, 5000, 30_000, 300_000, 1_800_000], max_failures: 8, jitter: 0.2 },
-            coupon: OnRelease::Keep,
-            coupon_extend_once: true,
+            coupon: CouponRule { on_release: OnRelease::Keep, extend_once: true },
             coupon_issuer: HashMap::new(),
             points: OnRelease::Keep,
             late_payment: LatePayment::TakeBack,
@@ -61,7 +66,7 @@ impl Default for Policy {
 
 impl Policy {
     /// The rule for a coupon of this issuer.
-    pub fn coupon_of(&self, issuer: Option<&str>) -> OnRelease {
+    pub fn coupon_of(&self, issuer: Option<&str>) -> CouponRule {
         issuer.and_then(|issuer| self.coupon_issuer.get(issuer)).copied().unwrap_or(self.coupon)
     }
 }

@@ -87,6 +87,11 @@ impl Db {
         Ok(Conn { inner: self.reader.acquire().await?, dialect: self.dialect, open: false })
     }
 
+    /// A connection of the writing pool outside a transaction, for upkeep.
+    pub(super) async fn writer_conn(&self) -> Result<Conn> {
+        Ok(Conn { inner: self.writer.acquire().await?, dialect: self.dialect, open: false })
+    }
+
     /// A connection on which several reads see one snapshot.
     pub async fn snapshot(&self) -> Result<Conn> {
         let mut conn = self.read().await?;

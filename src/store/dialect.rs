@@ -245,6 +245,36 @@ impl Dialect {
         }
     }
 
+    /// A number as text.
+    pub fn as_text(self, number: &str) -> String {
+        match self.engine {
+            Engine::Sqlite | Engine::Postgres => format!("CAST({number} AS TEXT)"),
+            Engine::Mysql => format!("CAST({number} AS CHAR)"),
+        }
+    }
+
+    pub fn concat(self, parts: &[&str]) -> String {
+        match self.engine {
+            Engine::Sqlite | Engine::Postgres => parts.join(" || "),
+            Engine::Mysql => format!("CONCAT({})", parts.join(", ")),
+        }
+    }
+
+    pub fn truncate(self, table: &str) -> String {
+        match self.engine {
+            Engine::Sqlite => format!("DELETE FROM {table}"),
+            Engine::Postgres | Engine::Mysql => format!("TRUNCATE TABLE {table}"),
+        }
+    }
+
+    pub fn analyze(self, table: &str) -> String {
+        match self.engine {
+            Engine::Sqlite => format!("ANALYZE {table}"),
+            Engine::Postgres => format!("VACUUM ANALYZE {table}"),
+            Engine::Mysql => format!("ANALYZE TABLE {table}"),
+        }
+    }
+
     /// Settings of every new connection. Durability is set where a client can set it and read back at start.
     pub fn on_connect(self) -> &'static [&'static str] {
         match self.engine {

@@ -145,7 +145,8 @@ impl<'l> State<'l> {
             let (rule, once) = if is_points {
                 (policy.points, true)
             } else {
-                (policy.coupon_of(self.row.issuer.as_deref()), policy.coupon_extend_once)
+                let rule = policy.coupon_of(self.row.issuer.as_deref());
+                (rule.on_release, rule.extend_once)
             };
             note = Some("expired");
             let may_extend = match &terms.extended_by {
@@ -169,6 +170,7 @@ impl<'l> State<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::policy::CouponRule;
 
     fn row(id: i64, resource: ResourceType, available: i64, locked: i64) -> Ledger {
         Ledger {
@@ -245,7 +247,10 @@ mod tests {
         coupon.holder_no = Some("O1".into());
         coupon.holder_round = Some(1);
         coupon.expires_at = Some(100);
-        let policy = Policy { coupon: OnRelease::Extend { days: 3 }, ..Policy::default() };
+        let policy = Policy {
+            coupon: CouponRule { on_release: OnRelease::Extend { days: 3 }, extend_once: true },
+            ..Policy::default()
+        };
         let task = [due(1, ResourceType::Coupon, 7, 1)];
         let first = plan(&task, std::slice::from_ref(&coupon), 200, &policy);
         assert_eq!(first.flows[0].note.as_deref(), Some("extended"));
