@@ -7,6 +7,7 @@ pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod core;
+pub mod demo;
 pub mod log;
 pub mod store;
 pub mod trigger;

@@ -11,6 +11,7 @@ pub mod load;
 pub mod migrate;
 pub mod order;
 pub mod order_view;
+pub mod outbox;
 pub mod overview;
 pub mod payment;
 pub mod rules;

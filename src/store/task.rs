@@ -352,6 +352,14 @@ pub async fn settle_debt(conn: &mut Conn, id: i64) -> Result<u64> {
         .await
 }
 
+/// A few unfinished tasks of one status, oldest first.
+pub async fn some_of(conn: &mut Conn, status: TaskStatus, limit: i64) -> Result<Vec<Task>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM order_release_task t WHERE t.next_at IS NOT NULL AND t.status = $1 ORDER BY t.id LIMIT $2"
+    );
+    conn.built(sql).bind(status.code()).bind(limit).rows().await?.iter().map(read).collect()
+}
+
 /// When the next task is due, for a worker that wants to sleep.
 pub async fn next_due(conn: &mut Conn) -> Result<Option<i64>> {
     let row = conn.stmt("SELECT MIN(next_at) FROM order_release_task WHERE next_at IS NOT NULL").row().await?;

@@ -1,0 +1,155 @@
+//! One visit to the simulated shop: an order is placed, then paid, cancelled, or forgotten; some pay too late.
+
+use std::time::Duration;
+
+use rand::RngExt as _;
+use rand::rngs::StdRng;
+use serde_json::json;
+
+use super::Plan;
+use super::catalogue::{Catalogue, row, shop};
+use crate::core::order::close::{CloseOrder, close_order};
+use crate::core::order::complete::complete_order;
+use crate::core::order::pay::{NewPayment, Said, record_payment};
+use crate::core::order::place::{NewHold, NewOrder, Placed, place_order};
+use crate::core::words::{ResourceType, Trigger};
+use crate::core::{Core, Result, ledger};
+use crate::store::ledger::NewLedger;
+
+/// What the buyer will do, decided by chance after the seeds' figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    Pays,
+    /// 38 % of all orders are never paid.
+    Forgets,
+    Cancels,
+    /// Pays, but after the order was closed.
+    PaysLate,
+}
+
+pub(super) struct Visit {
+    order: NewOrder,
+    coupon: Option<NewLedger>,
+    mood: Mood,
+}
+
+impl Visit {
+    pub(super) fn new(number: u64, catalogue: &Catalogue, rng: &mut StdRng) -> Self {
+        let buyer = catalogue.buyers[rng.random_range(0..catalogue.buyers.len())].clone();
+        let order_no = format!("HB{number:07}");
+        let mut holds = Vec::new();
+        let mut lines = Vec::new();
+        let mut amount: i64 = 0;
+        for _ in 0..rng.random_range(1..=3) {
+            let sku = catalogue.sku(rng).to_owned();
+            let (qty, price) = (rng.random_range(1..=2), rng.random_range(9..400) * 100);
+            amount += qty * price;
+            lines.push(json!({"name": sku, "qty": qty, "price": price}));
+            holds.push(NewHold { resource: ResourceType::Stock, key: sku, qty });
+        }
+        let mut hold = |resource, key: String, qty| holds.push(NewHold { resource, key, qty });
+        let coupon = rng.random_bool(0.3).then(|| NewLedger {
+            owner: Some(buyer.clone()),
+            issuer: Some(if rng.random_bool(0.7) { "platform".into() } else { "merchant:M1".into() }),
+            expires_at: None,
+            ..row(ResourceType::Coupon, format!("C-{number:06}"), 1)
+        });
+        if let Some(coupon) = &coupon {
+            hold(ResourceType::Coupon, coupon.key.clone(), 1);
+        }
+        if rng.random_bool(0.25) {
+            hold(ResourceType::Funds, format!("bal:{buyer}"), rng.random_range(1..30) * 100);
+        }
+        if rng.random_bool(0.15) {
+            hold(ResourceType::Funds, format!("pts:{buyer}"), rng.random_range(10..90));
+        }
+        if rng.random_bool(0.12) {
+            hold(ResourceType::Quota, catalogue.activity.clone(), 1);
+        }
+        if rng.random_bool(0.03) {
+            hold(ResourceType::Slot, catalogue.slots[rng.random_range(0..catalogue.slots.len())].clone(), 1);
+        }
+        let mood = match rng.random_range(0..1000) {
+            0..572 => Mood::Pays,
+            572..612 => Mood::Cancels,
+            612..620 => Mood::PaysLate,
+            _ => Mood::Forgets,
+        };
+        let lines = Some(serde_json::Value::from(lines).to_string());
+        let order = NewOrder { order_no, buyer, amount, currency: "CNY".into(), holds, pay_within_s: None, lines };
+        Self { order, coupon, mood }
+    }
+
+    /// The whole visit. What the shop refuses ends it; what breaks is said in the log.
+    pub(super) async fn live(self, core: &Core, plan: Plan, rng: StdRng) {
+        let order_no = self.order.order_no.clone();
+        if let Err(error) = self.walk(core, plan, rng).await {
+            tracing::warn!(error = %error, order.no = order_no, "a visit to the simulated shop broke off");
+        }
+    }
+
+    async fn walk(self, core: &Core, plan: Plan, mut rng: StdRng) -> Result<()> {
+        let pay_within = Duration::from_secs(plan.pay_within_s().unsigned_abs());
+        if let Some(mut coupon) = self.coupon {
+            // Some coupons run out while their order waits.
+            let lives = if rng.random_bool(0.1) { pay_within.mul_f64(0.9) } else { Duration::from_secs(86_400) };
+            coupon.expires_at = Some(core.now() + i64::try_from(lives.as_millis()).unwrap_or(0));
+            ledger::open(core, &shop(), coupon).await?;
+        }
+        let order = self.order.clone();
+        if place_order(core, &shop(), order).await? != Placed::Placed {
+            return Ok(());
+        }
+        let minutes = rng.random_range(0.3..13.0);
+        match self.mood {
+            Mood::Forgets => {}
+            Mood::Cancels => {
+                tokio::time::sleep(plan.minutes(minutes)).await;
+                close(core, &self.order.order_no, "buyer").await?;
+            }
+            Mood::Pays => {
+                if rng.random_bool(0.08) {
+                    pay(core, &self.order, Said::Failed, "a").await?;
+                }
+                pay(core, &self.order, Said::Started, "b").await?;
+                tokio::time::sleep(plan.minutes(minutes)).await;
+                pay(core, &self.order, Said::Succeeded, "b").await?;
+                if rng.random_bool(0.1) {
+                    // Channels tell things twice.
+                    pay(core, &self.order, Said::Succeeded, "b").await?;
+                }
+                tokio::time::sleep(plan.minutes(60.0)).await;
+                complete_order(core, &self.order.order_no).await?;
+            }
+            Mood::PaysLate => {
+                tokio::time::sleep(plan.minutes(25.0)).await;
+                pay(core, &self.order, Said::Succeeded, "late").await?;
+            }
+        }
+        if self.mood == Mood::Cancels && rng.random_bool(0.2) {
+            // Two systems of the shop notice the same cancel.
+            close(core, &self.order.order_no, "channel").await?;
+        }
+        Ok(())
+    }
+}
+
+async fn close(core: &Core, order_no: &str, reason: &str) -> Result<()> {
+    let close = CloseOrder { order_no: order_no.into(), reason: reason.into(), trigger: Trigger::Api };
+    close_order(core, &shop(), close).await?;
+    Ok(())
+}
+
+async fn pay(core: &Core, order: &NewOrder, said: Said, attempt: &str) -> Result<()> {
+    let payment = NewPayment {
+        order_no: order.order_no.clone(),
+        said,
+        channel: "pay-a".into(),
+        channel_txn: format!("{}-{attempt}", order.order_no),
+        amount: order.amount,
+        currency: order.currency.clone(),
+        occurred_at: core.now(),
+    };
+    record_payment(core, payment).await?;
+    Ok(())
+}
