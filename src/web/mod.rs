@@ -4,4 +4,5 @@
 pub mod assets;
 pub mod i18n;
 pub mod paths;
+pub mod server;
 pub mod view;
