@@ -1,6 +1,8 @@
 //! Tasks as lists and pages show them: rows under a filter, page by page by key, never by offset.
 
-use crate::core::words::{Action, FailureKind, FundsKind, OrderStatus, ResourceType, TaskStatus};
+use super::flow::Flow;
+use super::task::{Attempt, Task};
+use crate::core::words::{FailureKind, FundsKind, OrderStatus, ResourceType, TaskStatus};
 
 /// What to list. Empty means any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,33 +25,22 @@ impl Filter {
     }
 }
 
-/// A task as its row says.
+/// A task's row, and beside it what saying its quantity needs.
 #[derive(Clone, Debug)]
 pub struct TaskRow {
-    pub id: i64,
-    pub order_no: String,
-    pub ref_no: String,
-    pub source: String,
-    pub round: i64,
-    pub action: Action,
-    pub resource: ResourceType,
-    pub key: String,
-    pub qty: i64,
-    pub status: TaskStatus,
-    pub kind: Option<FailureKind>,
-    pub error: Option<String>,
-    pub retry: i64,
-    /// When the worker tries next; `NEVER` when only a person moves it, nothing when nothing is owed.
-    pub next_at: Option<i64>,
-    pub created_at: i64,
-    pub finished_at: Option<i64>,
-    pub ended_by: Option<String>,
-    pub version: i64,
-    pub fence: i64,
+    pub task: Task,
     /// Of the ledger row: money or points.
     pub funds: Option<FundsKind>,
     /// Of the order, when it is known.
     pub currency: Option<String>,
+}
+
+impl std::ops::Deref for TaskRow {
+    type Target = Task;
+
+    fn deref(&self) -> &Task {
+        &self.task
+    }
 }
 
 /// One page of a list.
@@ -63,39 +54,6 @@ pub struct Page {
 
 /// Counting stops here, so that a list costs the same however much there is.
 pub const COUNT_LIMIT: i64 = 10_000;
-
-/// One try at a task.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    pub n: i64,
-    pub fence: i64,
-    pub started_at: i64,
-    pub ended_at: Option<i64>,
-    pub outcome: Option<crate::core::words::AttemptOutcome>,
-    pub kind: Option<FailureKind>,
-    pub error: Option<String>,
-    pub actor: String,
-}
-
-/// One change of a ledger.
-#[derive(Clone, Debug)]
-pub struct FlowRow {
-    pub at: i64,
-    pub action: Action,
-    pub resource: ResourceType,
-    pub key: String,
-    pub qty: i64,
-    pub ref_no: String,
-    pub source: String,
-    pub round: i64,
-    pub task_id: Option<i64>,
-    pub available_after: Option<i64>,
-    pub locked_after: Option<i64>,
-    pub sold_after: Option<i64>,
-    pub note: Option<String>,
-    pub reason: Option<String>,
-    pub actor: Option<String>,
-}
 
 /// The ledger row behind a task, as it is now.
 #[derive(Clone, Debug)]
@@ -124,7 +82,7 @@ pub struct TaskView {
     pub row: TaskRow,
     pub attempts: Vec<Attempt>,
     pub siblings: Vec<TaskRow>,
-    pub flow: Vec<FlowRow>,
+    pub flow: Vec<Flow>,
     pub ledger: Option<LedgerNow>,
     pub order: Option<OrderHead>,
     /// How many unfinished tasks have the same type and kind of failure; counted up to a limit.

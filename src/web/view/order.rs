@@ -9,7 +9,8 @@ use super::mark::Caller;
 use super::tasks::Row;
 use super::{Eye, Mark, Section, Shell, Stamp, format};
 use crate::core::words::{Action, FundsKind, OrderStatus, ResourceType, TaskStatus};
-use crate::store::order_view::{HoldRow, OrderView, PaymentRow};
+use crate::store::order_view::{HoldRow, OrderView};
+use crate::store::payment;
 use crate::store::task_list::TaskRow;
 use crate::web::i18n::Lang;
 
@@ -77,14 +78,14 @@ impl OrderPage {
         OrderPage {
             order_no: order.order_no.clone(),
             mark: Mark::order(lang, order.status),
-            tombstone: order.tombstone,
+            tombstone: order.is_tombstone(),
             sentence: story::sentence(eye, view, &resources),
             certain: story::certainty(lang, view, &resources),
             events: story::events(eye, view),
             tasks: view.tasks.iter().map(|t| Row::new(eye, t, max_failures)).collect(),
             lines: lines(view),
             amount: format::amount(order.amount, &order.currency),
-            payments: view.payments.iter().map(|p| payment(eye, p)).collect(),
+            payments: view.payments.iter().map(|p| payment_row(eye, p)).collect(),
             facts: facts(eye, view),
             resources,
             s,
@@ -182,7 +183,7 @@ fn lines(view: &OrderView) -> Vec<Line> {
     parsed.into_iter().take(200).map(line).collect()
 }
 
-fn payment(eye: &Eye, p: &PaymentRow) -> Payment {
+fn payment_row(eye: &Eye, p: &payment::Payment) -> Payment {
     Payment {
         mark: Mark::payment(eye.lang, p.status),
         channel: p.channel.clone(),
@@ -202,7 +203,7 @@ pub fn masked(text: &str) -> String {
 
 fn facts(eye: &Eye, view: &OrderView) -> Vec<(String, String)> {
     let (lang, order) = (eye.lang, &view.order);
-    if order.tombstone {
+    if order.is_tombstone() {
         return Vec::new();
     }
     let mut facts = vec![
