@@ -40,6 +40,8 @@ pub struct Resource {
     pub mark: Mark,
     pub when: String,
     pub state: Caller,
+    /// As it is called within a sentence to the caller.
+    pub spoken: String,
 }
 
 /// One entry of the timeline: who, what, before → after.
@@ -121,10 +123,12 @@ fn resource(eye: &Eye, view: &OrderView, hold: &HoldRow) -> Resource {
         (Caller::NeedsHelp, Some(t)) => lang.f("order.with_ops", &[("task", &t.id)]),
         _ => String::new(),
     };
+    let qty = format::quantity(lang, hold.resource, hold.locked, hold.funds, Some(&view.order.currency));
     Resource {
         what: thing(lang, hold.resource, hold.funds).to_owned(),
         key: hold.key.clone(),
-        qty: format::quantity(lang, hold.resource, hold.locked, hold.funds, Some(&view.order.currency)),
+        spoken: spoken(lang, hold, &qty),
+        qty,
         mark: Mark::caller(lang, state),
         when: with_end(eye, when, hold),
         state,
@@ -165,6 +169,19 @@ fn thing(lang: Lang, resource: ResourceType, funds: Option<FundsKind>) -> &'stat
         (ResourceType::Quota, _) => lang.t("order.thing_quota"),
         (ResourceType::Slot, _) => lang.t("order.thing_slot"),
         (ResourceType::Payment, _) => lang.t("order.thing_refund"),
+    }
+}
+
+/// What a caller calls it within a sentence: `2 pieces of sku-1`, `the coupon C-7`.
+fn spoken(lang: Lang, hold: &HoldRow, qty: &str) -> String {
+    let key: &dyn std::fmt::Display = &hold.key;
+    match (hold.resource, hold.funds) {
+        (ResourceType::Stock, _) => lang.f("order.say_stock", &[("qty", &qty), ("key", key)]),
+        (ResourceType::Coupon, _) => lang.f("order.say_coupon", &[("key", key)]),
+        (ResourceType::Funds, Some(FundsKind::Points)) => lang.f("order.say_points", &[("qty", &qty)]),
+        (ResourceType::Funds | ResourceType::Payment, _) => lang.f("order.say_balance", &[("qty", &qty)]),
+        (ResourceType::Quota, _) => lang.f("order.say_quota", &[("key", key)]),
+        (ResourceType::Slot, _) => lang.f("order.say_slot", &[("key", key)]),
     }
 }
 

@@ -136,7 +136,8 @@ pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
     ];
     let backlog = rows.map(|(status, resource, tasks)| {
         let funds = (resource == ResourceType::Funds).then_some(FundsKind::Balance);
-        Backlog { status, resource, funds, tasks, qty: tasks * 2 }
+        let currency = funds.map(|_| "CNY".to_owned());
+        Backlog { status, resource, funds, currency, tasks, qty: tasks * 2 }
     });
     let closed = |no: i64| Closed {
         order_no: format!("HB20261111-004{no}{hostile}"),

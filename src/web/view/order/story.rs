@@ -56,10 +56,9 @@ fn opening(eye: &Eye, view: &OrderView) -> String {
     }
 }
 
-/// `2 pieces (sku-1), the coupon (C-7) and 50.00 CNY`.
+/// `2 pieces of sku-1, the coupon C-7 and 50.00 CNY of balance`.
 fn things(lang: Lang, resources: &[&Resource]) -> String {
-    let one = |r: &&Resource| lang.f("order.thing", &[("what", &r.what), ("qty", &r.qty), ("key", &r.key)]);
-    let texts: Vec<String> = resources.iter().map(one).collect();
+    let texts: Vec<String> = resources.iter().map(|r| r.spoken.clone()).collect();
     match texts.split_last() {
         Some((last, rest)) if !rest.is_empty() => {
             lang.f("order.and", &[("first", &rest.join(lang.t("order.comma"))), ("last", last)])
