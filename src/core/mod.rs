@@ -3,6 +3,7 @@
 //! Every actor (worker, operator, API, message, repair) calls the same functions here. Expected ends are
 //! outcomes (enums), failures of a task have a kind and a verdict, and only what broke is an [`Error`].
 
+pub mod account;
 pub mod check;
 pub mod clock;
 pub mod counters;

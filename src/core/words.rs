@@ -160,6 +160,31 @@ coded! {
     }
 }
 
+coded! {
+    /// What a person may do in the console. The first four include those before them; `service` is
+    /// a viewer who also looks after callers.
+    Role {
+        Viewer = 1 "viewer",
+        Operator = 2 "operator",
+        Lead = 3 "lead",
+        Admin = 4 "admin",
+        Service = 5 "service",
+    }
+}
+
+impl Role {
+    /// Whether someone of this role may do what `needed` may do.
+    pub const fn includes(self, needed: Role) -> bool {
+        match (self, needed) {
+            (_, Self::Viewer) | (Self::Service, Self::Service) => true,
+            (Self::Service, _) => false,
+            // Whoever may change things may also look after callers.
+            (_, Self::Service) => !matches!(self, Self::Viewer),
+            _ => self.code() >= needed.code(),
+        }
+    }
+}
+
 /// Who did it: a worker, a named operator, a named API token, a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
@@ -201,6 +226,18 @@ mod tests {
         assert_eq!(statuses, [0, 1, 2, 3, 4, 5]);
         let types: Vec<(i64, &str)> = ResourceType::LEDGERS.iter().map(|t| (t.code(), t.word())).collect();
         assert_eq!(types, [(1, "stock"), (2, "coupon"), (3, "funds"), (4, "quota"), (5, "slot")]);
+    }
+
+    #[test]
+    fn each_role_includes_those_before_it() {
+        let order = [Role::Viewer, Role::Operator, Role::Lead, Role::Admin];
+        for (i, have) in order.iter().enumerate() {
+            for (j, need) in order.iter().enumerate() {
+                assert_eq!(have.includes(*need), i >= j, "{have} {need}");
+            }
+        }
+        assert!(Role::Service.includes(Role::Viewer) && !Role::Service.includes(Role::Operator));
+        assert!(Role::Operator.includes(Role::Service) && !Role::Viewer.includes(Role::Service));
     }
 
     #[test]

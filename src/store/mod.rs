@@ -15,9 +15,12 @@ pub mod outbox;
 pub mod overview;
 pub mod payment;
 pub mod rules;
+pub mod session;
+pub mod setup;
 pub mod task;
 pub mod task_list;
 pub mod wake;
+pub mod user;
 pub mod worker;
 
 pub use db::{Conn, Db, Decision, Result, RowExt, Value};

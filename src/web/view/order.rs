@@ -9,7 +9,8 @@ use super::mark::Caller;
 use super::tasks::Row;
 use super::{Eye, Mark, Section, Shell, Stamp, format};
 use crate::core::words::{Action, FundsKind, OrderStatus, ResourceType, TaskStatus};
-use crate::store::order_view::{HoldRow, OrderView, PaymentRow};
+use crate::store::order_view::{HoldRow, OrderView};
+use crate::store::payment;
 use crate::store::task_list::TaskRow;
 use crate::web::i18n::Lang;
 
@@ -39,6 +40,8 @@ pub struct Resource {
     pub mark: Mark,
     pub when: String,
     pub state: Caller,
+    /// As it is called within a sentence to the caller.
+    pub spoken: String,
 }
 
 /// One entry of the timeline: who, what, before → after.
@@ -77,14 +80,14 @@ impl OrderPage {
         OrderPage {
             order_no: order.order_no.clone(),
             mark: Mark::order(lang, order.status),
-            tombstone: order.tombstone,
+            tombstone: order.is_tombstone(),
             sentence: story::sentence(eye, view, &resources),
             certain: story::certainty(lang, view, &resources),
             events: story::events(eye, view),
             tasks: view.tasks.iter().map(|t| Row::new(eye, t, max_failures)).collect(),
             lines: lines(view),
             amount: format::amount(order.amount, &order.currency),
-            payments: view.payments.iter().map(|p| payment(eye, p)).collect(),
+            payments: view.payments.iter().map(|p| payment_row(eye, p)).collect(),
             facts: facts(eye, view),
             resources,
             s,
@@ -120,10 +123,12 @@ fn resource(eye: &Eye, view: &OrderView, hold: &HoldRow) -> Resource {
         (Caller::NeedsHelp, Some(t)) => lang.f("order.with_ops", &[("task", &t.id)]),
         _ => String::new(),
     };
+    let qty = format::quantity(lang, hold.resource, hold.locked, hold.funds, Some(&view.order.currency));
     Resource {
         what: thing(lang, hold.resource, hold.funds).to_owned(),
         key: hold.key.clone(),
-        qty: format::quantity(lang, hold.resource, hold.locked, hold.funds, Some(&view.order.currency)),
+        spoken: spoken(lang, hold, &qty),
+        qty,
         mark: Mark::caller(lang, state),
         when: with_end(eye, when, hold),
         state,
@@ -167,6 +172,19 @@ fn thing(lang: Lang, resource: ResourceType, funds: Option<FundsKind>) -> &'stat
     }
 }
 
+/// What a caller calls it within a sentence: `2 pieces of sku-1`, `the coupon C-7`.
+fn spoken(lang: Lang, hold: &HoldRow, qty: &str) -> String {
+    let key: &dyn std::fmt::Display = &hold.key;
+    match (hold.resource, hold.funds) {
+        (ResourceType::Stock, _) => lang.f("order.say_stock", &[("qty", &qty), ("key", key)]),
+        (ResourceType::Coupon, _) => lang.f("order.say_coupon", &[("key", key)]),
+        (ResourceType::Funds, Some(FundsKind::Points)) => lang.f("order.say_points", &[("qty", &qty)]),
+        (ResourceType::Funds | ResourceType::Payment, _) => lang.f("order.say_balance", &[("qty", &qty)]),
+        (ResourceType::Quota, _) => lang.f("order.say_quota", &[("key", key)]),
+        (ResourceType::Slot, _) => lang.f("order.say_slot", &[("key", key)]),
+    }
+}
+
 /// The lines a shop sent for display; anything unreadable is left out.
 fn lines(view: &OrderView) -> Vec<Line> {
     let Some(text) = &view.order.lines else { return Vec::new() };
@@ -182,7 +200,7 @@ fn lines(view: &OrderView) -> Vec<Line> {
     parsed.into_iter().take(200).map(line).collect()
 }
 
-fn payment(eye: &Eye, p: &PaymentRow) -> Payment {
+fn payment_row(eye: &Eye, p: &payment::Payment) -> Payment {
     Payment {
         mark: Mark::payment(eye.lang, p.status),
         channel: p.channel.clone(),
@@ -202,7 +220,7 @@ pub fn masked(text: &str) -> String {
 
 fn facts(eye: &Eye, view: &OrderView) -> Vec<(String, String)> {
     let (lang, order) = (eye.lang, &view.order);
-    if order.tombstone {
+    if order.is_tombstone() {
         return Vec::new();
     }
     let mut facts = vec![

@@ -360,34 +360,46 @@ fn owed(lang: Lang, snapshot: &Snapshot) -> String {
     ResourceType::ALL.iter().filter_map(of_type).collect::<Vec<_>>().join(" · ")
 }
 
-/// The backlog in business terms. Money and points are apart; a currency is not known per account,
-/// so frozen money is named by its count of accounts' tasks and its sum in minor units.
+/// The backlog in business terms. Money is apart by currency, and apart from points.
 fn held(lang: Lang, snapshot: &Snapshot) -> Vec<Held> {
-    let of = |kind: ResourceType, funds: Option<FundsKind>| {
-        let open =
-            |b: &&Backlog| b.resource == kind && b.status.is_unfinished() && (funds.is_none() || b.funds == funds);
-        snapshot.backlog.iter().filter(open).fold((0, 0), |(tasks, qty), b| (tasks + b.tasks, qty + b.qty))
+    let open = |kind: ResourceType| {
+        snapshot.backlog.iter().filter(move |b| b.resource == kind && b.status.is_unfinished()).collect::<Vec<_>>()
     };
-    let rows = [
-        ("overview.held_stock", of(ResourceType::Stock, None), ResourceType::Stock),
-        ("overview.held_money", of(ResourceType::Funds, Some(FundsKind::Balance)), ResourceType::Funds),
-        ("overview.held_points", of(ResourceType::Funds, Some(FundsKind::Points)), ResourceType::Funds),
-        ("overview.held_coupons", of(ResourceType::Coupon, None), ResourceType::Coupon),
-        ("overview.held_quota", of(ResourceType::Quota, None), ResourceType::Quota),
-        ("overview.held_slots", of(ResourceType::Slot, None), ResourceType::Slot),
-    ];
-    rows.into_iter()
-        .map(|(key, (tasks, qty), kind)| Held {
-            label: lang.t(key).to_owned(),
-            note: if tasks == 0 {
-                lang.t("overview.held_none").to_owned()
-            } else {
-                lang.n("overview.held_tasks", tasks, &[])
-            },
-            value: format::count(qty),
-            href: if tasks == 0 { String::new() } else { paths::tasks(&[("type", kind.word())]) },
-        })
-        .collect()
+    let (points, money): (Vec<_>, Vec<_>) =
+        open(ResourceType::Funds).into_iter().partition(|b| b.funds == Some(FundsKind::Points));
+    let mut rows = vec![held_row(lang, "overview.held_stock", ResourceType::Stock, &open(ResourceType::Stock))];
+    let mut currencies: Vec<&str> = money.iter().filter_map(|b| b.currency.as_deref()).collect();
+    currencies.sort_unstable();
+    currencies.dedup();
+    for currency in currencies {
+        let of_currency: Vec<_> = money.iter().filter(|b| b.currency.as_deref() == Some(currency)).copied().collect();
+        let row = held_row(lang, "overview.held_money", ResourceType::Funds, &of_currency);
+        let sum = of_currency.iter().map(|b| b.qty).sum();
+        rows.push(Held { value: format::money(sum, currency), ..row });
+    }
+    let unknown: Vec<_> = money.iter().filter(|b| b.currency.is_none()).copied().collect();
+    if !unknown.is_empty() || money.is_empty() {
+        let key = if money.is_empty() { "overview.held_money" } else { "overview.held_money_unknown" };
+        rows.push(held_row(lang, key, ResourceType::Funds, &unknown));
+    }
+    rows.push(held_row(lang, "overview.held_points", ResourceType::Funds, &points));
+    rows.push(held_row(lang, "overview.held_coupons", ResourceType::Coupon, &open(ResourceType::Coupon)));
+    rows.push(held_row(lang, "overview.held_quota", ResourceType::Quota, &open(ResourceType::Quota)));
+    rows.push(held_row(lang, "overview.held_slots", ResourceType::Slot, &open(ResourceType::Slot)));
+    rows
+}
+
+fn held_row(lang: Lang, key: &str, kind: ResourceType, behind: &[&Backlog]) -> Held {
+    let tasks: i64 = behind.iter().map(|b| b.tasks).sum();
+    Held {
+        label: lang.t(key).to_owned(),
+        note: match tasks {
+            0 => lang.t("overview.held_none").to_owned(),
+            n => lang.n("overview.held_tasks", n, &[]),
+        },
+        value: format::count(behind.iter().map(|b| b.qty).sum()),
+        href: if tasks == 0 { String::new() } else { paths::tasks(&[("type", kind.word())]) },
+    }
 }
 
 fn failure_rows(lang: Lang, snapshot: &Snapshot) -> Vec<FailureRow> {

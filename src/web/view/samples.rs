@@ -9,13 +9,16 @@ use super::overview::OverviewPage;
 use super::task::{Forms, TaskPage};
 use super::tasks::TasksPage;
 use super::{Eye, Flash, Section, Shell, Tone, Who, Zone};
-use crate::core::clock::LATEST_MS;
 use crate::core::words::{
     Action, AttemptOutcome, FailureKind, FundsKind, OrderStatus, PaymentStatus, ResourceType, TaskStatus, Trigger,
 };
-use crate::store::order_view::{Hit, HoldRow, OrderRow, OrderView, PaymentRow};
+use crate::store::flow::Flow;
+use crate::store::order::Order;
+use crate::store::order_view::{Hit, HoldRow, OrderView};
 use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries, Worker};
-use crate::store::task_list::{Attempt, Filter, FlowRow, LedgerNow, OrderHead, Page, TaskRow, TaskView};
+use crate::store::payment::Payment;
+use crate::store::task::{Attempt, Task};
+use crate::store::task_list::{Filter, LedgerNow, OrderHead, Page, TaskRow, TaskView};
 use crate::web::i18n::Lang;
 
 /// 2026-11-11T06:18:32Z, 14:18:32 in Shanghai.
@@ -40,12 +43,11 @@ pub fn task(id: i64, status: TaskStatus, hostile: &str) -> TaskRow {
     let next_at = match status {
         TaskStatus::Waiting => Some(NOW),
         TaskStatus::Retrying => Some(NOW + 100_000),
-        TaskStatus::Manual | TaskStatus::ForceClosed => Some(LATEST_MS),
         _ => None,
     };
     let failed = matches!(status, TaskStatus::Retrying | TaskStatus::Manual);
     let ended = matches!(status, TaskStatus::Succeeded | TaskStatus::ForceClosed | TaskStatus::Superseded);
-    TaskRow {
+    let task = Task {
         id,
         order_no: format!("HB20261111-0047193{hostile}"),
         ref_no: format!("HB20261111-0047193{hostile}"),
@@ -61,27 +63,29 @@ pub fn task(id: i64, status: TaskStatus, hostile: &str) -> TaskRow {
         retry: if failed { 4 } else { 0 },
         next_at,
         created_at: NOW - 212_000,
+        ledger_id: Some(7),
+        first_failed_at: failed.then_some(NOW - 209_000),
         finished_at: ended.then_some(NOW - 100_000),
         ended_by: ended.then(|| format!("worker:w-1{hostile}")),
+        outcome: None,
         version: 9,
         fence: 3128,
-        funds: None,
-        currency: Some("CNY".to_owned()),
-    }
+        is_owed: status == TaskStatus::ForceClosed,
+    };
+    TaskRow { task, funds: None, currency: Some("CNY".to_owned()) }
 }
 
 fn stock(id: i64, status: TaskStatus, hostile: &str) -> TaskRow {
-    TaskRow { resource: ResourceType::Stock, key: format!("sku-40318{hostile}"), qty: 2, ..task(id, status, hostile) }
+    let mut row = task(id, status, hostile);
+    row.task = Task { resource: ResourceType::Stock, key: format!("sku-40318{hostile}"), qty: 2, ..row.task };
+    row
 }
 
 fn funds(id: i64, hostile: &str) -> TaskRow {
-    TaskRow {
-        resource: ResourceType::Funds,
-        funds: Some(FundsKind::Balance),
-        key: format!("bal:u_88213{hostile}"),
-        qty: 5_000,
-        ..task(id, TaskStatus::Succeeded, hostile)
-    }
+    let mut row = task(id, TaskStatus::Succeeded, hostile);
+    row.task = Task { resource: ResourceType::Funds, key: format!("bal:u_88213{hostile}"), qty: 5_000, ..row.task };
+    row.funds = Some(FundsKind::Balance);
+    row
 }
 
 fn attempt(n: i64, hostile: &str) -> Attempt {
@@ -97,8 +101,11 @@ fn attempt(n: i64, hostile: &str) -> Attempt {
     }
 }
 
-fn flow(action: Action, hostile: &str) -> FlowRow {
-    FlowRow {
+fn flow(action: Action, hostile: &str) -> Flow {
+    Flow {
+        id: 1,
+        ledger_id: Some(7),
+        bearer: None,
         at: NOW - 212_000,
         action,
         resource: ResourceType::Stock,
@@ -129,7 +136,8 @@ pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
     ];
     let backlog = rows.map(|(status, resource, tasks)| {
         let funds = (resource == ResourceType::Funds).then_some(FundsKind::Balance);
-        Backlog { status, resource, funds, tasks, qty: tasks * 2 }
+        let currency = funds.map(|_| "CNY".to_owned());
+        Backlog { status, resource, funds, currency, tasks, qty: tasks * 2 }
     });
     let closed = |no: i64| Closed {
         order_no: format!("HB20261111-004{no}{hostile}"),
@@ -252,7 +260,9 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
         funds,
         expires_at,
     };
-    let payment = |status| PaymentRow {
+    let payment = |status| Payment {
+        id: 1,
+        order_no: String::new(),
         channel: format!("pay-a{hostile}"),
         channel_txn: format!("20261111005521{hostile}"),
         status,
@@ -262,7 +272,14 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
         recorded_at: NOW - 600_000,
     };
     let view = OrderView {
-        order: OrderRow {
+        order: Order {
+            id: 1,
+            content: String::new(),
+            pay_within_s: 900,
+            due_at: None,
+            payment_seen: false,
+            version: 3,
+            tombstone_until: None,
             order_no: format!("HB20261111-0047193{hostile}"),
             buyer: format!("u_88213{hostile}"),
             amount: 26_800,
@@ -275,8 +292,7 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
             closed_at: Some(NOW - 211_800),
             close_reason: Some(format!("timeout{hostile}")),
             closed_by: Some("trigger:scan".to_owned()),
-            trigger: Some(Trigger::Scan),
-            tombstone: false,
+            close_trigger: Some(Trigger::Scan),
             lines: Some(
                 serde_json::json!([{"name": format!("Desk lamp{hostile}"), "qty": 1, "price": 20_900}]).to_string(),
             ),

@@ -5,9 +5,10 @@ use askama::Template;
 
 use super::tasks::{Row, next_text};
 use super::{Eye, Figure, Html, Mark, Section, Shell, Stamp, Tone, format};
-use crate::core::clock::LATEST_MS;
 use crate::core::words::{Action, AttemptOutcome, ResourceType, TaskStatus};
-use crate::store::task_list::{Attempt, FlowRow, LedgerNow, TaskRow, TaskView};
+use crate::store::flow::Flow;
+use crate::store::task::Attempt;
+use crate::store::task_list::{LedgerNow, TaskRow, TaskView};
 use crate::web::i18n::Lang;
 use crate::web::paths;
 
@@ -296,7 +297,7 @@ fn written(eye: &Eye, view: &TaskView) -> AttemptItem {
 /// The planned next try, as the top of the list of attempts.
 fn due(eye: &Eye, task: &TaskRow) -> String {
     match task.next_at {
-        Some(at) if at < LATEST_MS && task.status.is_unfinished() => {
+        Some(at) if task.status.is_unfinished() => {
             eye.lang.f("task.try_due", &[("n", &(task.retry + 1)), ("at", &eye.stamp(at).short())])
         }
         _ => String::new(),
@@ -308,7 +309,7 @@ fn siblings(eye: &Eye, view: &TaskView, max_failures: i64) -> Vec<Row> {
     rows.map(|task| Row { here: task.id == view.row.id, ..Row::new(eye, task, max_failures) }).collect()
 }
 
-fn flow_item(eye: &Eye, f: &FlowRow, task: i64) -> FlowItem {
+fn flow_item(eye: &Eye, f: &Flow, task: i64) -> FlowItem {
     let figures = [f.available_after, f.locked_after, f.sold_after];
     let after = match figures {
         [Some(available), Some(locked), Some(sold)] => eye.lang.f(

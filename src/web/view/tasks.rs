@@ -3,7 +3,6 @@
 use askama::Template;
 
 use super::{Empty, Eye, Link, Mark, Section, Shell, Stamp, format};
-use crate::core::clock::LATEST_MS;
 use crate::core::words::{FailureKind, ResourceType, TaskStatus};
 use crate::store::task_list::{COUNT_LIMIT, Filter, Page, TaskRow};
 use crate::web::i18n::Lang;
@@ -85,7 +84,7 @@ impl Row {
 pub fn next_text(eye: &Eye, task: &TaskRow) -> String {
     match (task.finished_at, task.next_at) {
         (Some(at), _) => eye.stamp(at).short(),
-        (None, Some(at)) if at >= LATEST_MS => eye.lang.t("tasks.next_person").to_owned(),
+        _ if task.status == TaskStatus::Manual => eye.lang.t("tasks.next_person").to_owned(),
         (None, Some(at)) if at <= eye.now => eye.lang.t("tasks.next_now").to_owned(),
         (None, Some(at)) => eye.stamp(at).short(),
         (None, None) => eye.lang.t("tasks.next_none").to_owned(),

@@ -27,7 +27,8 @@ fn pages(lang: Lang, hostile: &str) -> Vec<(String, String)> {
         ("trouble", samples::trouble(&eye, Trouble::DatabaseAway, hostile).render()),
     ];
     for status in [TaskStatus::Retrying, TaskStatus::Manual, TaskStatus::Succeeded, TaskStatus::ForceClosed] {
-        pages.push(("task", samples::task_page(&eye, status, hostile).render()));
+        let name = ["task", "task-manual", "task-succeeded", "task-closed"][pages.len() % 4];
+        pages.push((name, samples::task_page(&eye, status, hostile).render()));
     }
     for trouble in Trouble::ALL {
         pages.push(("trouble", samples::trouble(&eye, trouble, hostile).render()));

@@ -2,10 +2,12 @@
 //! events. Every event is read from a row that was written when it happened.
 
 use super::{Event, Resource, thing};
-use crate::core::clock::LATEST_MS;
 use crate::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
-use crate::store::order_view::{OrderView, PaymentRow};
-use crate::store::task_list::{Attempt, FlowRow, TaskRow};
+use crate::store::flow::Flow;
+use crate::store::order_view::OrderView;
+use crate::store::payment::Payment;
+use crate::store::task::Attempt;
+use crate::store::task_list::TaskRow;
 use crate::web::i18n::Lang;
 use crate::web::view::mark::{Caller, Mark};
 use crate::web::view::overview::close_reason;
@@ -16,7 +18,7 @@ use crate::web::view::{Eye, format};
 pub fn sentence(eye: &Eye, view: &OrderView, resources: &[Resource]) -> String {
     let lang = eye.lang;
     let mut said = vec![opening(eye, view)];
-    if resources.is_empty() || view.order.tombstone {
+    if resources.is_empty() || view.order.is_tombstone() {
         return said.remove(0);
     }
     let in_state = |state| resources.iter().filter(move |r| r.state == state).collect::<Vec<_>>();
@@ -39,7 +41,7 @@ fn opening(eye: &Eye, view: &OrderView) -> String {
     let (lang, order) = (eye.lang, &view.order);
     let at = |ms: Option<i64>| ms.map(|ms| eye.stamp(ms).spoken()).unwrap_or_default();
     match order.status {
-        _ if order.tombstone => lang.t("order.say.tombstone").to_owned(),
+        _ if order.is_tombstone() => lang.t("order.say.tombstone").to_owned(),
         OrderStatus::Pending => lang.f("order.say.pending", &[("at", &eye.stamp(order.pay_deadline).spoken())]),
         OrderStatus::Paid => lang.f("order.say.paid", &[("at", &at(order.paid_at))]),
         OrderStatus::Completed => lang.t("order.say.completed").to_owned(),
@@ -54,10 +56,9 @@ fn opening(eye: &Eye, view: &OrderView) -> String {
     }
 }
 
-/// `2 pieces (sku-1), the coupon (C-7) and 50.00 CNY`.
+/// `2 pieces of sku-1, the coupon C-7 and 50.00 CNY of balance`.
 fn things(lang: Lang, resources: &[&Resource]) -> String {
-    let one = |r: &&Resource| lang.f("order.thing", &[("what", &r.what), ("qty", &r.qty), ("key", &r.key)]);
-    let texts: Vec<String> = resources.iter().map(one).collect();
+    let texts: Vec<String> = resources.iter().map(|r| r.spoken.clone()).collect();
     match texts.split_last() {
         Some((last, rest)) if !rest.is_empty() => {
             lang.f("order.and", &[("first", &rest.join(lang.t("order.comma"))), ("last", last)])
@@ -90,9 +91,7 @@ pub fn events(eye: &Eye, view: &OrderView) -> Vec<Event> {
             dated.push(event);
         }
         match task.next_at {
-            Some(at) if task.status == TaskStatus::Retrying && at < LATEST_MS => {
-                planned.push((at, next_try(eye, task)))
-            }
+            Some(at) if task.status == TaskStatus::Retrying => planned.push((at, next_try(eye, task))),
             _ => {}
         }
         if let (TaskStatus::ForceClosed | TaskStatus::Superseded, Some(at)) = (task.status, task.finished_at) {
@@ -120,7 +119,7 @@ fn event(eye: &Eye, at: i64, tone: &'static str, icon: &'static str, title: Stri
 
 fn order_events(eye: &Eye, view: &OrderView, out: &mut Vec<(i64, Event)>) {
     let (lang, order) = (eye.lang, &view.order);
-    if !order.tombstone {
+    if !order.is_tombstone() {
         let held: Vec<(String, String, String)> = view
             .holds
             .iter()
@@ -151,17 +150,18 @@ fn order_events(eye: &Eye, view: &OrderView, out: &mut Vec<(i64, Event)>) {
             _ => reason,
         };
         let by = order.closed_by.as_deref().map(|by| actor(lang, by)).unwrap_or_default();
-        let trigger = order.trigger.map(|t| lang.word("trigger", t.word()));
+        let trigger = order.close_trigger.map(|t| lang.word("trigger", t.word()));
         let by = match trigger {
             Some(trigger) if !by.contains(trigger) => format!("{by} · {} {trigger}", lang.word("actor", "trigger")),
             _ => by,
         };
-        let title = lang.t(if order.tombstone { "order.event.tombstone" } else { "order.event.closed" }).to_owned();
+        let title =
+            lang.t(if order.is_tombstone() { "order.event.tombstone" } else { "order.event.closed" }).to_owned();
         out.push((at, Event { text, by, ..event(eye, at, "", "closed", title) }));
     }
 }
 
-fn paid(eye: &Eye, p: &PaymentRow) -> Event {
+fn paid(eye: &Eye, p: &Payment) -> Event {
     let lang = eye.lang;
     let (tone, icon, key) = match p.status {
         PaymentStatus::Started => ("", "clock", "order.event.pay_started"),
@@ -182,7 +182,7 @@ fn paid(eye: &Eye, p: &PaymentRow) -> Event {
 }
 
 /// One change of a ledger: what moved, and what the ledger said afterwards.
-fn moved(eye: &Eye, view: &OrderView, f: &FlowRow) -> Event {
+fn moved(eye: &Eye, view: &OrderView, f: &Flow) -> Event {
     let lang = eye.lang;
     let funds = view.holds.iter().find(|h| h.resource == f.resource && h.key == f.key).and_then(|h| h.funds);
     let what = thing(lang, f.resource, funds);
@@ -201,7 +201,7 @@ fn moved(eye: &Eye, view: &OrderView, f: &FlowRow) -> Event {
     }
 }
 
-fn figures_after(lang: Lang, f: &FlowRow) -> String {
+fn figures_after(lang: Lang, f: &Flow) -> String {
     let (ResourceType::Stock | ResourceType::Funds | ResourceType::Quota, Some(after)) =
         (f.resource, f.available_after)
     else {
