@@ -4,6 +4,8 @@
 // A test that unwraps a failure has failed, which is what it is for.
 #![allow(clippy::unwrap_used)]
 
+mod cases;
 mod engine;
+mod process;
 mod structure;
 mod support;

@@ -6,3 +6,4 @@ mod held;
 pub mod process;
 mod selftest;
 pub mod servers;
+pub mod shop;
