@@ -19,8 +19,8 @@ pub mod session;
 pub mod setup;
 pub mod task;
 pub mod task_list;
-pub mod wake;
 pub mod user;
+pub mod wake;
 pub mod worker;
 
 pub use db::{Conn, Db, Decision, Result, RowExt, Value};
