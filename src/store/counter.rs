@@ -47,6 +47,9 @@ struct Folded {
 }
 const FOLDED: Cells = &[("m", Cell::Int), ("c", Cell::Text), ("l", Cell::Text), ("q", Cell::Int)];
 
+/// The minute under which a counter's sum since the beginning stands; minutes themselves may be forgotten.
+pub const TOTAL: i64 = 0;
+
 /// Whether there is something to fold.
 pub async fn any_delta(conn: &mut Conn) -> Result<bool> {
     Ok(conn.stmt("SELECT id FROM counter_delta ORDER BY id LIMIT 1").row().await?.is_some())
@@ -63,6 +66,7 @@ pub async fn fold(conn: &mut Conn, limit: i64) -> Result<usize> {
         let minute = row.int(1)? / 60_000;
         let entries: Vec<(String, String, i64)> = serde_json::from_str(&row.text(2)?).unwrap_or_default();
         for (name, label, n) in entries {
+            *sums.entry((TOTAL, name.clone(), label.clone())).or_default() += n;
             *sums.entry((minute, name, label)).or_default() += n;
         }
     }

@@ -62,10 +62,10 @@ fn read(row: &AnyRow) -> Result<Flow> {
     })
 }
 
-/// The history of one ledger row, oldest first.
-pub async fn of_ledger(conn: &mut Conn, ledger_id: i64, limit: i64) -> Result<Vec<Flow>> {
-    let sql = format!("SELECT {COLUMNS} FROM resource_flow WHERE ledger_id = $1 ORDER BY id LIMIT $2");
-    conn.built(sql).bind(ledger_id).bind(limit).rows().await?.iter().map(read).collect()
+/// The history of one ledger row, oldest first, `limit` rows after the row `after` (0 = from the start).
+pub async fn of_ledger(conn: &mut Conn, ledger_id: i64, after: i64, limit: i64) -> Result<Vec<Flow>> {
+    let sql = format!("SELECT {COLUMNS} FROM resource_flow WHERE ledger_id = $1 AND id > $2 ORDER BY id LIMIT $3");
+    conn.built(sql).bind(ledger_id).bind(after).bind(limit).rows().await?.iter().map(read).collect()
 }
 
 /// Everything an order or return moved, oldest first.

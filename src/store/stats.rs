@@ -1,0 +1,151 @@
+//! Figures over everything: what waits, how old it is, what was counted in the last hour and day,
+//! and whether anything is left to do at all. Read-only, each over a small index or the counters.
+
+use std::collections::BTreeMap;
+
+use super::db::{Conn, Result, RowExt as _};
+use super::error::Error;
+use crate::core::words::{ResourceType, TaskStatus};
+
+/// Deltas that a duty has not folded yet are added up on the fly; more than this many are left out.
+const UNFOLDED_LIMIT: i64 = 20_000;
+const HOUR_MS: i64 = 3_600_000;
+
+/// Unfinished tasks of one status and type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub status: TaskStatus,
+    pub resource: ResourceType,
+    pub count: i64,
+}
+
+/// Tasks that are waiting, retrying or manual.
+pub async fn backlog(conn: &mut Conn) -> Result<Vec<Waiting>> {
+    let rows = conn
+        .stmt(
+            "SELECT status, resource_type, COUNT(*) FROM order_release_task \
+             WHERE next_at IS NOT NULL AND status IN (0, 2, 3) GROUP BY status, resource_type ORDER BY status, resource_type",
+        )
+        .rows()
+        .await?;
+    let unknown = || Error::broken("a task row has an unknown status or type");
+    rows.iter()
+        .map(|row| {
+            Ok(Waiting {
+                status: TaskStatus::from_code(row.int(0)?).ok_or_else(unknown)?,
+                resource: ResourceType::from_code(row.int(1)?).ok_or_else(unknown)?,
+                count: row.int(2)?,
+            })
+        })
+        .collect()
+}
+
+/// When the oldest task was written that the worker still moves, and the oldest that waits for a person.
+pub async fn oldest(conn: &mut Conn) -> Result<(Option<i64>, Option<i64>)> {
+    let row = conn
+        .stmt(
+            "SELECT MIN(CASE WHEN status IN (0, 2) THEN created_at END), MIN(CASE WHEN status = 3 THEN created_at END) \
+             FROM order_release_task WHERE next_at IS NOT NULL",
+        )
+        .row()
+        .await?;
+    let row = row.ok_or_else(|| Error::broken("a sum over tasks gave no row"))?;
+    Ok((row.opt_int(0)?, row.opt_int(1)?))
+}
+
+/// One counter and how it moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    pub hour: i64,
+    pub day: i64,
+    /// Since the beginning.
+    pub total: i64,
+}
+
+/// Counters by (name, label).
+#[derive(Clone, Debug, Default)]
+pub struct Counters(BTreeMap<(String, String), Counted>);
+
+impl Counters {
+    /// The labels of one counter with their figures.
+    pub fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, &'a Counted)> {
+        let named = self.0.range((name.to_owned(), String::new())..);
+        named.take_while(move |((known, _), _)| known == name).map(|((_, label), counted)| (label.as_str(), counted))
+    }
+
+    /// One counter over all its labels.
+    pub fn sum(&self, name: &str) -> Counted {
+        self.of(name).fold(Counted::default(), |sum, (_, counted)| Counted {
+            hour: sum.hour + counted.hour,
+            day: sum.day + counted.day,
+            total: sum.total + counted.total,
+        })
+    }
+}
+
+/// Everything counted in the hour and the day before `now`, and since the beginning; call it on a
+/// snapshot, so that a delta being folded is seen once.
+pub async fn counters(conn: &mut Conn, now: i64) -> Result<Counters> {
+    let (hour, day) = (now - HOUR_MS, now - 24 * HOUR_MS);
+    let d = conn.dialect;
+    let sql = format!(
+        "SELECT name, label, {}, {}, {} FROM counter WHERE minute = 0 OR minute >= $2 GROUP BY name, label",
+        d.sum("CASE WHEN minute >= $1 THEN n ELSE 0 END"),
+        d.sum("CASE WHEN minute > 0 THEN n ELSE 0 END"),
+        d.sum("CASE WHEN minute = 0 THEN n ELSE 0 END"),
+    );
+    let mut counters = Counters::default();
+    for row in conn.built(sql).bind(hour / 60_000).bind(day / 60_000).rows().await? {
+        let counted = Counted { hour: row.int(2)?, day: row.int(3)?, total: row.int(4)? };
+        counters.0.insert((row.text(0)?, row.text(1)?), counted);
+    }
+    let rows = conn.stmt("SELECT at, body FROM counter_delta ORDER BY id LIMIT $1").bind(UNFOLDED_LIMIT).rows().await?;
+    for row in &rows {
+        let at = row.int(0)?;
+        let entries: Vec<(String, String, i64)> = serde_json::from_str(&row.text(1)?).unwrap_or_default();
+        for (name, label, n) in entries {
+            let counted = counters.0.entry((name, label)).or_default();
+            counted.total += n;
+            counted.day += if at >= day { n } else { 0 };
+            counted.hour += if at >= hour { n } else { 0 };
+        }
+    }
+    Ok(counters)
+}
+
+/// Payments that belong to no order Handback knows.
+pub async fn unmatched_payments(conn: &mut Conn) -> Result<i64> {
+    conn.stmt("SELECT COUNT(*) FROM payment WHERE status = 6").int().await
+}
+
+/// What is left to do at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remaining {
+    /// Tasks whose time has come.
+    pub due: i64,
+    /// Open orders past their deadline, or past the time they were postponed to.
+    pub overdue_orders: i64,
+    pub retrying: i64,
+    pub manual: i64,
+}
+
+impl Remaining {
+    /// Nothing is due. What waits for a later try or for a person doesn't count.
+    pub fn is_idle(&self) -> bool {
+        self.due == 0 && self.overdue_orders == 0
+    }
+}
+
+pub async fn remaining(conn: &mut Conn, now: i64) -> Result<Remaining> {
+    let sql = format!(
+        "SELECT {}, {}, {} FROM order_release_task WHERE next_at IS NOT NULL",
+        conn.dialect.sum("CASE WHEN status IN (0, 2) AND next_at <= $1 THEN 1 ELSE 0 END"),
+        conn.dialect.sum("CASE WHEN status = 2 THEN 1 ELSE 0 END"),
+        conn.dialect.sum("CASE WHEN status = 3 THEN 1 ELSE 0 END"),
+    );
+    let tasks = conn.built(sql).bind(now).row().await?;
+    let tasks = tasks.ok_or_else(|| Error::broken("a sum over tasks gave no row"))?;
+    let (due, retrying, manual) = (tasks.int(0)?, tasks.int(1)?, tasks.int(2)?);
+    let overdue_orders = conn.stmt("SELECT COUNT(*) FROM orders WHERE due_at <= $1").bind(now).int().await?;
+    Ok(Remaining { due, overdue_orders, retrying, manual })
+}
