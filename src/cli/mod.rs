@@ -7,9 +7,14 @@ mod bench;
 mod check;
 mod config;
 mod health;
+mod import;
+mod listing;
 mod migrate;
 mod outcome;
+mod setup_code;
 mod start;
+mod token;
+mod user;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +22,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config::{Config, Inputs};
+use crate::core::words::Actor;
 use crate::log;
 use outcome::{Failure, Outcome};
 
@@ -38,6 +44,16 @@ struct Cli {
 enum Command {
     /// Bring the schema up to date
     Migrate,
+    /// Users of the console
+    #[command(subcommand)]
+    User(user::Command),
+    /// Tokens of the API
+    #[command(subcommand)]
+    Token(token::Command),
+    /// A new code for the first run
+    SetupCode,
+    /// Load ledger rows from a CSV file, all or none
+    Import(import::Args),
     /// Ask a running server whether it is ready
     Health(health::Args),
     /// Verify on the configured database every rule that a query can verify
@@ -65,12 +81,21 @@ impl Cli {
         let inputs = Inputs::gather(self.config.as_deref())?;
         match self.command {
             Command::Migrate => migrate::run(&Config::load(inputs)?).await,
+            Command::User(command) => user::run(&command, &Config::load(inputs)?).await,
+            Command::Token(command) => token::run(&command, &Config::load(inputs)?).await,
+            Command::SetupCode => setup_code::run(&Config::load(inputs)?).await,
+            Command::Import(args) => import::run(&args, &Config::load(inputs)?).await,
             Command::Health(args) => health::run(args, inputs).await,
             Command::Check(args) => check::run(&args, &Config::load(inputs)?).await,
             Command::Bench(args) => bench::run(&args, &Config::load(inputs)?).await,
             Command::Config(command) => config::run(&command, inputs),
         }
     }
+}
+
+/// Whoever runs a command has the database's password: more than any name would say.
+fn actor() -> Actor {
+    Actor::Operator("command line".to_owned())
 }
 
 #[cfg(test)]

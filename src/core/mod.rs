@@ -7,6 +7,7 @@ pub mod account;
 pub mod check;
 pub mod clock;
 pub mod counters;
+pub mod instant;
 pub mod ledger;
 pub mod order;
 pub mod policy;

@@ -134,9 +134,9 @@ impl Cursor {
 }
 
 /// Conditions of a filter with their values, bound from `$1` on.
-struct Where {
-    text: String,
-    values: Vec<Value>,
+pub(super) struct Where {
+    pub text: String,
+    pub values: Vec<Value>,
 }
 
 impl Where {
@@ -145,7 +145,7 @@ impl Where {
     }
 
     /// Adds ` AND …`; `{}` in the text stands for the value's place.
-    fn and(&mut self, text: &str, value: impl Into<Value>) {
+    pub fn and(&mut self, text: &str, value: impl Into<Value>) {
         self.values.push(value.into());
         self.text.push_str(" AND ");
         self.text.push_str(&text.replace("{}", &format!("${}", self.values.len())));
@@ -159,7 +159,7 @@ impl Where {
         }
     }
 
-    fn of(filter: &Filter, conn: &Conn, now: i64) -> Where {
+    pub fn of(filter: &Filter, conn: &Conn, now: i64) -> Where {
         let mut w = Where::new();
         w.any_of("t.status", filter.statuses.iter().map(|s| s.code()));
         w.any_of("t.resource_type", filter.types.iter().map(|t| t.code()));
@@ -197,7 +197,7 @@ pub(super) fn like(text: &str) -> String {
 
 impl Filter {
     /// Whether only tasks of the small index over open ones can match.
-    fn is_open_only(&self) -> bool {
+    pub(super) fn is_open_only(&self) -> bool {
         !self.statuses.is_empty() && self.statuses.iter().all(|s| s.is_unfinished())
     }
 }

@@ -2,8 +2,8 @@
 //! caller mends all of it at once. Nothing is guessed: a field nobody asked for is refused, and so
 //! is one of the wrong type.
 
-use super::moment::parse_moment;
 use super::node::Node;
+use crate::core::instant::parse_moment;
 use crate::core::text::{FieldError, check_range, check_text};
 
 /// Something that can be read from fields.

@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 
 use super::caller::{Caller, ToRead};
 use super::fields::{Fields, FromFields};
-use super::moment::moment;
 use super::request::Asked;
 use super::{Answered, ok};
 use crate::core::counters::{self, quantile};
+use crate::core::instant::moment;
 use crate::store::stats::{self, Counted, Counters, Waiting};
 use crate::store::{self, Db, worker};
 use crate::web::state::App;

@@ -9,7 +9,6 @@ mod figures;
 mod ledger;
 mod ledger_body;
 mod metrics;
-mod moment;
 mod node;
 mod once;
 mod order_body;

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::moment::{moment, opt_moment};
+use crate::core::instant::{moment, opt_moment};
 use crate::core::words::{AttemptOutcome, FailureKind, ResourceType};
 use crate::store::flow::Flow;
 use crate::store::ledger::Ledger;

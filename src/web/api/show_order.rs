@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::moment::{moment, opt_moment};
 use super::show::{FlowShown, TaskShown};
+use crate::core::instant::{moment, opt_moment};
 use crate::core::order::is_unadopted;
 use crate::core::words::{Action, AttemptOutcome, OrderStatus, TaskStatus, source};
 use crate::store::flow::Flow;

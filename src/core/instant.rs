@@ -1,22 +1,22 @@
-//! Instants on the wire: RFC 3339, in UTC, with milliseconds.
+//! Instants as other programs write and read them: RFC 3339, in UTC, with milliseconds.
 
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{OffsetDateTime, UtcOffset};
 
 /// `2026-11-30T06:15:00.000Z`.
-pub(super) fn moment(ms: i64) -> String {
+pub fn moment(ms: i64) -> String {
     let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
     let instant = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000);
     instant.ok().and_then(|at| at.format(&format).ok()).unwrap_or_default()
 }
 
-pub(super) fn opt_moment(ms: Option<i64>) -> Option<String> {
+pub fn opt_moment(ms: Option<i64>) -> Option<String> {
     ms.map(moment)
 }
 
 /// Milliseconds of a time with any offset, from 1970 on.
-pub(super) fn parse_moment(text: &str) -> Option<i64> {
+pub fn parse_moment(text: &str) -> Option<i64> {
     let instant = OffsetDateTime::parse(text, &Rfc3339).ok()?.to_offset(UtcOffset::UTC);
     let ms = i64::try_from(instant.unix_timestamp_nanos().div_euclid(1_000_000)).ok()?;
     (ms >= 0).then_some(ms)
