@@ -86,6 +86,11 @@ pub async fn fold(conn: &mut Conn, limit: i64) -> Result<usize> {
     Ok(ids.len())
 }
 
+/// Forgets the figures of single minutes before `before_ms`; the sums since the beginning stay.
+pub async fn forget(conn: &mut Conn, before_ms: i64) -> Result<u64> {
+    conn.stmt("DELETE FROM counter WHERE minute > $1 AND minute < $2").bind(TOTAL).bind(before_ms / 60_000).run().await
+}
+
 /// Sums since `since_ms` (a whole minute), folded or not yet.
 pub async fn sums(conn: &mut Conn, name: &str, since_ms: i64) -> Result<Vec<(String, i64)>> {
     let sql = format!(

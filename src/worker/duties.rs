@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::words::Actor;
 use crate::core::{Core, Result, release};
-use crate::store::{Decision, counter, order, task, worker};
+use crate::store::{Decision, counter, idempotency, order, task, worker};
 use crate::trigger::scan;
 
 /// Largest batch of tasks in one transaction.
@@ -13,6 +13,9 @@ pub const BATCH: i64 = 1000;
 
 /// The longest wait between two looks at the queue: rows that a shop wrote by plain SQL ring no bell.
 pub const LOOK_MS: i64 = 500;
+
+/// How long the figures of single minutes are kept; sums since the beginning stay.
+const COUNTED_MS: i64 = 35 * 24 * 3_600_000;
 
 /// When a duty wants to run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,12 +87,16 @@ pub async fn beat_once(core: &Core, name: &str) -> Result<Next> {
     Ok(Next::After(Duration::from_secs(5)))
 }
 
-/// Removes what has run out: tombstones, kept answers, sessions.
+/// Removes what has run out: tombstones, kept answers, the figures of single minutes.
 pub async fn tidy_once(core: &Core) -> Result<Next> {
     let now = core.now();
-    let gone = core
-        .db
-        .write(move |conn| Box::pin(async move { Ok(Decision::Commit(order::expire_tombstones(conn, now).await?)) }));
+    let gone = core.db.write(move |conn| {
+        Box::pin(async move {
+            idempotency::purge(conn, now).await?;
+            counter::forget(conn, now - COUNTED_MS).await?;
+            Ok(Decision::Commit(order::expire_tombstones(conn, now).await?))
+        })
+    });
     let gone = gone.await?;
     if gone > 0 {
         tracing::info!(tombstones.expired = gone, "tombstones ran out");
