@@ -20,6 +20,7 @@ pub mod routes;
 pub mod server;
 pub mod state;
 pub mod render;
+pub mod server;
 pub mod state;
 pub mod trouble;
 pub mod view;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use axum::extract::ConnectInfo;
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
 use axum_extra::extract::CookieJar;
 
 use crate::config::PublicUrl;
@@ -27,7 +27,7 @@ pub struct Ask {
     pub part: Part,
     /// This answer's nonce.
     pub nonce: String,
-    /// Path and query, to come back to.
+    /// Path and query of the page, to come back to.
     pub here: String,
     pub cookies: CookieJar,
     /// `?lang=`, which is also kept.
@@ -45,7 +45,10 @@ pub struct Ask {
 impl Ask {
     pub fn read(parts: &Parts) -> Ask {
         let text = |name: &str| parts.headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
-        let here = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_owned();
+        let here = match parts.method == Method::GET {
+            true => parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_owned(),
+            false => page_of(parts.uri.path()),
+        };
         let language = parts.uri.query().and_then(|query| {
             let mut pairs = query.split('&').filter_map(|pair| pair.strip_prefix("lang="));
             pairs.next().and_then(Lang::from_tag)
@@ -85,6 +88,12 @@ impl Ask {
             device: self.cookie(url, Kind::Device).map(str::to_owned),
         }
     }
+}
+
+/// The page whose act this is: an act can't be opened.
+fn page_of(act: &str) -> String {
+    let task = act.strip_prefix("/tasks/").and_then(|rest| rest.split_once('/'));
+    task.map_or_else(|| "/".to_owned(), |(id, _)| format!("/tasks/{id}"))
 }
 
 fn part(headers: &HeaderMap) -> Part {
