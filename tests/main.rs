@@ -6,6 +6,7 @@
 
 mod cases;
 mod engine;
+mod pages;
 mod process;
 mod structure;
 mod support;

@@ -137,9 +137,9 @@ fn every_word_of_the_glossary_is_translated() {
 
 #[test]
 fn counts_pick_their_form_and_group_digits() {
-    assert_eq!(Lang::En.n("count.tasks", 1, &[]), "1 task");
-    assert_eq!(Lang::En.n("count.tasks", 1234, &[]), "1,234 tasks");
-    assert_eq!(Lang::Zh.n("count.tasks", 1, &[]), "1 个任务");
+    assert_eq!(Lang::En.n("count.pieces", 1, &[]), "1 piece");
+    assert_eq!(Lang::En.n("count.pieces", 1234, &[]), "1,234 pieces");
+    assert_eq!(Lang::Zh.n("count.pieces", 1, &[]), "1 件");
 }
 
 #[test]

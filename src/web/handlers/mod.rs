@@ -1,0 +1,79 @@
+//! The pages. One table says which address there is, who may use it, and who answers; the router is made
+//! from the table, so an address without a line in it does not exist. What the line says about roles is
+//! checked by the handler's own signature, and a test walks every line as every role to see that they agree.
+
+mod account;
+mod events;
+mod files;
+mod gate;
+mod orders;
+mod overview;
+mod task;
+mod tasks;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, get, post};
+
+use super::desk::Desk;
+use super::middleware::frame;
+use super::state::App;
+use super::trouble::Oops;
+use super::view::error::Trouble;
+use crate::core::words::Role;
+
+/// Who may use an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Anyone, also before signing in.
+    Anyone,
+    /// Whoever is signed in with a role that includes this one.
+    From(Role),
+}
+
+/// One address of the console.
+pub struct Route {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub who: Who,
+    handler: fn() -> MethodRouter<Desk>,
+}
+
+const fn route(method: &'static str, path: &'static str, who: Who, handler: fn() -> MethodRouter<Desk>) -> Route {
+    Route { method, path, who, handler }
+}
+
+const ANYONE: Who = Who::Anyone;
+const VIEWER: Who = Who::From(Role::Viewer);
+const OPERATOR: Who = Who::From(Role::Operator);
+
+/// Every address of the console.
+pub const ROUTES: &[Route] = &[
+    route("GET", "/static/{file}", ANYONE, || get(files::show)),
+    route("GET", "/setup", ANYONE, || get(gate::show_set_up)),
+    route("POST", "/setup", ANYONE, || post(gate::set_up)),
+    route("GET", "/login", ANYONE, || get(gate::show_sign_in)),
+    route("POST", "/login", ANYONE, || post(gate::sign_in)),
+    route("POST", "/account/language", ANYONE, || post(account::set_language)),
+    route("POST", "/logout", VIEWER, || post(gate::sign_out)),
+    route("GET", "/", VIEWER, || get(overview::show)),
+    route("GET", "/events", VIEWER, || get(events::stream)),
+    route("GET", "/tasks", VIEWER, || get(tasks::list)),
+    route("GET", "/tasks/{id}", VIEWER, || get(task::show)),
+    route("POST", "/tasks/{id}/retries", OPERATOR, || post(task::retry)),
+    route("POST", "/tasks/{id}/closures", OPERATOR, || post(task::close)),
+    route("GET", "/orders", VIEWER, || get(orders::search)),
+    route("GET", "/orders/{no}", VIEWER, || get(orders::show)),
+    route("GET", "/account", VIEWER, || get(account::show)),
+    route("POST", "/account", VIEWER, || post(account::save)),
+    route("POST", "/account/sessions/end", VIEWER, || post(account::end_session)),
+    route("GET", "/help", VIEWER, || get(account::help)),
+];
+
+/// The console, on its own state.
+pub fn router(app: App) -> Router {
+    let desk = Desk::new(app);
+    let pages = ROUTES.iter().fold(Router::new(), |router, line| router.route(line.path, (line.handler)()));
+    let pages = pages.fallback(|| async { Oops::from(Trouble::NotFound) });
+    pages.layer(from_fn_with_state(desk.clone(), frame)).with_state(desk)
+}
