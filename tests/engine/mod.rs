@@ -1,5 +1,9 @@
 //! The rules of the model, each by name, on every engine.
 
+mod acting;
+mod closing;
 mod durability;
 mod keys;
+mod ledgers;
+mod releasing;
 mod schema;
