@@ -1,14 +1,13 @@
-//! What the process says over HTTP, on top of the core. `routes` has every URL. The console: `paths`
-//! makes addresses, `view` what pages say, `i18n` the words, `assets` the files that come with them.
-//! The JSON API: `api`, with `error` for its problem documents. `server` accepts the connections.
-//! The console: pages for people, on top of the core. `handlers` has the table of every page, `extract`
-//! who may ask, `middleware` the frame round all of them, `view` what pages say, `i18n` the words.
+//! What the process says over HTTP, on top of the core. `routes` has every URL; `server` accepts the
+//! connections. The console: `handlers` has the table of every page, `extract` who may ask, `middleware`
+//! the frame round all of them, `view` what pages say, `i18n` the words, `assets` the files that come
+//! with them. The JSON API: `api`, with `error` for its problem documents.
 
 pub mod api;
 pub mod assets;
-pub mod error;
 pub mod cookies;
 pub mod desk;
+pub mod error;
 pub mod extract;
 pub mod handlers;
 pub mod i18n;
@@ -16,10 +15,8 @@ pub mod live;
 pub mod middleware;
 pub mod notice;
 pub mod paths;
-pub mod routes;
-pub mod server;
-pub mod state;
 pub mod render;
+pub mod routes;
 pub mod server;
 pub mod state;
 pub mod trouble;
