@@ -6,15 +6,19 @@
 mod bench;
 mod check;
 mod config;
+mod demo;
 mod health;
 mod import;
 mod listing;
 mod migrate;
 mod outcome;
+mod serve;
 mod setup_code;
+mod signals;
 mod start;
 mod token;
 mod user;
+mod worker;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +46,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Console, API, worker and triggers in one process
+    Serve(serve::Args),
+    /// Worker and triggers alone
+    Worker,
+    /// A throwaway shop on SQLite with the console open
+    Demo(demo::Args),
     /// Bring the schema up to date
     Migrate,
     /// Users of the console
@@ -78,8 +88,21 @@ pub fn main() -> ExitCode {
 
 impl Cli {
     async fn run(self) -> Result<Outcome, Failure> {
-        let inputs = Inputs::gather(self.config.as_deref())?;
+        // The demo never looks at the configured database.
+        if let Command::Demo(args) = &self.command {
+            return demo::run(args).await;
+        }
+        self.configured(Inputs::gather(self.config.as_deref())?).await
+    }
+
+    async fn configured(self, inputs: Inputs) -> Result<Outcome, Failure> {
         match self.command {
+            Command::Demo(args) => demo::run(&args).await,
+            Command::Serve(args) => {
+                let inputs = inputs.with_listen(args.listen.clone());
+                serve::run(&args, Config::load(inputs)?).await
+            }
+            Command::Worker => worker::run(&Config::load(inputs)?).await,
             Command::Migrate => migrate::run(&Config::load(inputs)?).await,
             Command::User(command) => user::run(&command, &Config::load(inputs)?).await,
             Command::Token(command) => token::run(&command, &Config::load(inputs)?).await,

@@ -21,3 +21,4 @@ pub mod server;
 pub mod state;
 pub mod trouble;
 pub mod view;
+pub mod waiting;
