@@ -88,30 +88,26 @@ pub fn main() -> ExitCode {
 
 impl Cli {
     async fn run(self) -> Result<Outcome, Failure> {
-        // The demo never looks at the configured database.
-        if let Command::Demo(args) = &self.command {
-            return demo::run(args).await;
-        }
-        self.configured(Inputs::gather(self.config.as_deref())?).await
-    }
-
-    async fn configured(self, inputs: Inputs) -> Result<Outcome, Failure> {
-        match self.command {
-            Command::Demo(args) => demo::run(&args).await,
+        let Self { config, command, .. } = self;
+        let inputs = || Inputs::gather(config.as_deref());
+        let load = || Ok::<_, Failure>(Config::load(inputs()?)?);
+        match command {
             Command::Serve(args) => {
-                let inputs = inputs.with_listen(args.listen.clone());
+                let inputs = inputs()?.with_listen(args.listen.clone());
                 serve::run(&args, Config::load(inputs)?).await
             }
-            Command::Worker => worker::run(&Config::load(inputs)?).await,
-            Command::Migrate => migrate::run(&Config::load(inputs)?).await,
-            Command::User(command) => user::run(&command, &Config::load(inputs)?).await,
-            Command::Token(command) => token::run(&command, &Config::load(inputs)?).await,
-            Command::SetupCode => setup_code::run(&Config::load(inputs)?).await,
-            Command::Import(args) => import::run(&args, &Config::load(inputs)?).await,
-            Command::Health(args) => health::run(args, inputs).await,
-            Command::Check(args) => check::run(&args, &Config::load(inputs)?).await,
-            Command::Bench(args) => bench::run(&args, &Config::load(inputs)?).await,
-            Command::Config(command) => config::run(&command, inputs),
+            Command::Worker => worker::run(&load()?).await,
+            // The demo never looks at the configured database.
+            Command::Demo(args) => demo::run(&args).await,
+            Command::Migrate => migrate::run(&load()?).await,
+            Command::User(command) => user::run(&command, &load()?).await,
+            Command::Token(command) => token::run(&command, &load()?).await,
+            Command::SetupCode => setup_code::run(&load()?).await,
+            Command::Import(args) => import::run(&args, &load()?).await,
+            Command::Health(args) => health::run(args, inputs()?).await,
+            Command::Check(args) => check::run(&args, &load()?).await,
+            Command::Bench(args) => bench::run(&args, &load()?).await,
+            Command::Config(command) => config::run(&command, inputs()?),
         }
     }
 }
