@@ -4,6 +4,7 @@
 // A test that unwraps a failure has failed, which is what it is for.
 #![allow(clippy::unwrap_used)]
 
+mod api;
 mod cases;
 mod engine;
 mod pages;

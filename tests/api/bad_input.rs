@@ -19,7 +19,11 @@ fn calls() -> Vec<Call> {
         call("PUT", "/ledger/stock/k", json!({"available": 1})),
         call("PUT", "/ledger/quota/k", json!({"available": 1})),
         call("PUT", "/ledger/funds/k", json!({"available": 1, "kind": "points", "expires_at": "2027-01-01T00:00:00Z"})),
-        call("PUT", "/ledger/coupon/k", json!({"owner": "u", "issuer": "platform", "expires_at": "2027-01-01T00:00:00Z"})),
+        call(
+            "PUT",
+            "/ledger/coupon/k",
+            json!({"owner": "u", "issuer": "platform", "expires_at": "2027-01-01T00:00:00Z"}),
+        ),
         call("PUT", "/ledger/stock/k", json!({"adjust": 1, "adjust_locked": 1, "ref": "r", "reason": "x", "task": 1})),
         call(
             "POST",
@@ -69,7 +73,8 @@ fn every_field_that_is_wrong_is_named() {
     run_on(Engine::Sqlite, async |db: TestDb| {
         let door = Door::open(&db).await;
         for Call { method, path, body } in calls() {
-            let send = async |body: Value| door.call(method, path, handback::store::token::Scope::Admin, Some(body)).await;
+            let send =
+                async |body: Value| door.call(method, path, handback::store::token::Scope::Admin, Some(body)).await;
             for (field, right) in body.as_object().unwrap() {
                 for wrong in wrong_values(field, right) {
                     let mut spoilt = body.clone();
@@ -96,10 +101,25 @@ async fn nothing_was_written(db: &TestDb) {
 fn required_fields_are_asked_for_and_all_complaints_come_together() {
     run_on(Engine::Sqlite, async |db: TestDb| {
         let door = Door::open(&db).await;
-        let order = door.post("/orders", json!({"amount": -1, "holds": [{"key": "", "qty": 2.5}, 3, {"type": "coupon",
-            "key": "c", "qty": 2}], "x": null})).await;
-        let expected = ["order_no", "buyer", "amount", "currency", "holds[0].type", "holds[0].key", "holds[0].qty",
-            "holds[1]", "holds[2].qty", "x"];
+        let order = door
+            .post(
+                "/orders",
+                json!({"amount": -1, "holds": [{"key": "", "qty": 2.5}, 3, {"type": "coupon",
+            "key": "c", "qty": 2}], "x": null}),
+            )
+            .await;
+        let expected = [
+            "order_no",
+            "buyer",
+            "amount",
+            "currency",
+            "holds[0].type",
+            "holds[0].key",
+            "holds[0].qty",
+            "holds[1]",
+            "holds[2].qty",
+            "x",
+        ];
         assert_eq!(order.fields(422), expected);
         let payment = ["status", "channel", "channel_txn", "amount", "currency", "occurred_at"];
         assert_eq!(door.post("/orders/o1/payments", json!({})).await.fields(422), payment);
@@ -139,7 +159,9 @@ fn limits_are_where_they_are_said_to_be() {
         }
         assert_eq!(door.get("/orders/%FF").await.fields(422), ["path"]);
 
-        let holds = |n: usize| -> Value { (0..n).map(|n| json!({"type": "stock", "key": format!("k{n}"), "qty": 0})).collect() };
+        let holds = |n: usize| -> Value {
+            (0..n).map(|n| json!({"type": "stock", "key": format!("k{n}"), "qty": 0})).collect()
+        };
         door.post("/orders", order("h200".into(), holds(200))).await.expect(201);
         assert_eq!(door.post("/orders", order("h201".into(), holds(201))).await.fields(422), ["holds"]);
         let huge = json!([{"type": "stock", "key": "k", "qty": 1_000_000_000_001_i64}]);

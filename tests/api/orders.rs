@@ -117,12 +117,15 @@ async fn a_number_is_taken_once(db: TestDb) {
     door.stock("s1", 5).await;
     let holds = json!([{"type": "stock", "key": "s1", "qty": 1}]);
     door.post("/orders", an_order("o1", holds.clone())).await.expect(201);
-    for (field, value) in [("buyer", json!("u2")), ("amount", json!(1)), ("currency", json!("USD")), ("holds", json!([]))] {
+    for (field, value) in
+        [("buyer", json!("u2")), ("amount", json!(1)), ("currency", json!("USD")), ("holds", json!([]))]
+    {
         let mut other = an_order("o1", holds.clone());
         other[field] = value;
         door.post("/orders", other).await.problem(409, "order_exists");
     }
-    let mut same = an_order("o1", json!([{"type": "stock", "key": "s1", "qty": 1}, {"type": "stock", "key": "x", "qty": 0}]));
+    let mut same =
+        an_order("o1", json!([{"type": "stock", "key": "s1", "qty": 1}, {"type": "stock", "key": "x", "qty": 0}]));
     same["pay_within_s"] = json!(900);
     door.post("/orders", same.clone()).await.expect(200);
     same["pay_within_s"] = json!(60);
@@ -139,7 +142,9 @@ async fn a_close_before_its_order_leaves_a_tombstone(db: TestDb) {
     let shown = door.get("/orders/o1").await.expect(200);
     assert_eq!((shown["status"].as_str(), shown["tombstone"].as_bool()), (Some("CLOSED"), Some(true)));
     assert_eq!((&shown["holds"], &shown["buyer"], &shown["amount"]), (&json!([]), &Value::Null, &Value::Null));
-    door.post("/orders", an_order("o1", json!([{"type": "stock", "key": "s1", "qty": 1}]))).await.problem(409, "order_closed");
+    door.post("/orders", an_order("o1", json!([{"type": "stock", "key": "s1", "qty": 1}])))
+        .await
+        .problem(409, "order_closed");
     assert_eq!(door.figures("stock/s1").await, [5, 0, 0]);
     let paid = door.post("/orders/o1/payments", a_payment("succeeded", "t1")).await.expect(200);
     assert_eq!(paid["result"], "refund_due");
@@ -204,7 +209,10 @@ async fn releasing_by_type_touches_nothing_else(db: TestDb) {
     release("stock").await.problem(409, "order_open");
     door.post("/orders/o1/close", json!({"reason": "buyer"})).await.expect(200);
     let ran = release("stock").await.expect(200);
-    assert_eq!((ran["tasks"][0]["result"].as_str(), ran["tasks"][0]["action"].as_str()), (Some("succeeded"), Some("release")));
+    assert_eq!(
+        (ran["tasks"][0]["result"].as_str(), ran["tasks"][0]["action"].as_str()),
+        (Some("succeeded"), Some("release"))
+    );
     assert_eq!(ran["tasks"][0]["kind"], Value::Null);
     assert_eq!(release("stock").await.expect(200)["tasks"], json!([]));
     assert_eq!(door.figures("stock/s1").await, [5, 0, 0]);

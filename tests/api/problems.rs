@@ -70,9 +70,15 @@ fn what_is_not_there_and_what_is_not_done_there() {
         for nowhere in ["/", "/nothing", "/orders/o/nothing", "/orders/", "/ledger/stock", "/tasks/1/retry/"] {
             door.get(nowhere).await.problem(404, "not_found");
         }
-        for (method, path, allowed) in
-            [("POST", "/tasks", "GET"), ("GET", "/orders", "POST"), ("PATCH", "/ledger/stock/k", "PUT"), ("PUT", "/idle", "GET")]
-        {
+        for nowhere in ["/api/v2/orders", "/api/", "/api/v1/"] {
+            door.send(Request::get(nowhere).body(Body::empty()).unwrap()).await.problem(404, "not_found");
+        }
+        for (method, path, allowed) in [
+            ("POST", "/tasks", "GET"),
+            ("GET", "/orders", "POST"),
+            ("PATCH", "/ledger/stock/k", "PUT"),
+            ("PUT", "/idle", "GET"),
+        ] {
             let refused = door.call(method, path, Scope::Admin, None).await;
             let allow = refused.headers["allow"].to_str().unwrap().to_owned();
             assert!(allow.contains(allowed), "{method} {path}: {allow}");
@@ -97,7 +103,9 @@ fn a_body_is_json_of_a_bearable_size() {
         for kind in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("application/jsonx")] {
             send(kind, b"{\"reason\": \"buyer\"}".to_vec()).await.problem(415, "unsupported_media_type");
         }
-        for broken in ["{", "", " ", "[]", "\"reason\"", "7", "null", "{\"reason\": 'buyer'}", "{} {}", "{\"reason\":\"\u{1}\"}"] {
+        for broken in
+            ["{", "", " ", "[]", "\"reason\"", "7", "null", "{\"reason\": 'buyer'}", "{} {}", "{\"reason\":\"\u{1}\"}"]
+        {
             let answer = send(json, broken.as_bytes().to_vec()).await;
             if broken.is_empty() {
                 assert_eq!(answer.fields(422), ["reason"]);

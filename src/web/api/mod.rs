@@ -42,12 +42,17 @@ type Answered = Result<Response, Problem>;
 pub fn router() -> Router<App> {
     let (router, _) = routes().split_for_parts();
     router
-        .fallback(|| async { Problem::not_found("there is nothing at this address") })
+        .fallback(nothing_here)
         .method_not_allowed_fallback(|| async {
             let detail = "this address doesn't take that method; Allow names those it takes";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
         .layer(DefaultBodyLimit::max(request::LARGEST_BODY))
+}
+
+/// The answer to an address that isn't one.
+pub async fn nothing_here() -> Problem {
+    Problem::not_found("there is nothing at this address")
 }
 
 fn routes() -> OpenApiRouter<App> {

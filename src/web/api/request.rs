@@ -35,7 +35,7 @@ impl FromRequestParts<App> for OrderNo {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let path = segments(parts, app).await?;
-        Ok(Self(checked(&path, "order_no", NUMBER_MAX)?))
+        Ok(Self(checked(&path, "no", "order_no", NUMBER_MAX)?))
     }
 }
 
@@ -57,7 +57,7 @@ impl FromRequestParts<App> for Resource {
         let word = path.iter().find(|(name, _)| name == "type").map_or("", |(_, word)| word);
         let kind = ResourceType::from_word(word).filter(|kind| ResourceType::LEDGERS.contains(kind));
         let unknown = || Problem::not_found("there is no such type; types are stock, coupon, funds, quota and slot");
-        Ok(Self { kind: kind.ok_or_else(unknown)?, key: checked(&path, "key", KEY_MAX)? })
+        Ok(Self { kind: kind.ok_or_else(unknown)?, key: checked(&path, "key", "key", KEY_MAX)? })
     }
 }
 
@@ -68,9 +68,10 @@ async fn segments(parts: &mut Parts, app: &App) -> Result<Vec<(String, String)>,
     Ok(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-fn checked(path: &[(String, String)], name: &str, max: usize) -> Result<String, Problem> {
+/// A segment that must be a text of ours; a complaint calls it `field`.
+fn checked(path: &[(String, String)], name: &str, field: &str, max: usize) -> Result<String, Problem> {
     let value = path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
-    check_text(value, max).map_err(|message| Problem::invalid(&[FieldError::new(name, message)]))?;
+    check_text(value, max).map_err(|message| Problem::invalid(&[FieldError::new(field, message)]))?;
     Ok(value.to_owned())
 }
 
