@@ -1,6 +1,7 @@
 //! `audit_log`: what a person or a token did, inserted in the action's own transaction (R20).
 
-use super::db::{Conn, Result};
+use super::conn::Conn;
+use super::db::Result;
 
 pub struct Entry<'a> {
     pub at: i64,

@@ -4,7 +4,8 @@
 //! the act has ended. What makes an act happen once is the core, not this table: a row whose
 //! process died before it had an answer is simply taken over.
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::error::Class;
 
 /// How long an answer is kept, in milliseconds.

@@ -4,7 +4,8 @@
 use serde::Serialize;
 use sqlx::any::AnyRow;
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::dialect::{Cell, Cells};
 use super::error::{Class, Error};
 use crate::core::words::{FundsKind, ResourceType};

@@ -4,7 +4,8 @@
 
 use serde::Serialize;
 
-use super::db::{Conn, Db, Decision, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::{Db, Decision, Result};
 use super::dialect::{Cell, Cells};
 use super::error::Error;
 use super::ledger::json;

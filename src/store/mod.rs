@@ -1,6 +1,7 @@
 //! All SQL. `db` runs transactions, `dialect` knows the engines apart, then one file per subject.
 
 pub mod audit;
+pub mod conn;
 pub mod counter;
 pub mod db;
 pub mod dialect;
@@ -27,5 +28,6 @@ pub mod user;
 pub mod wake;
 pub mod worker;
 
-pub use db::{Conn, Db, Decision, Result, RowExt, Value};
+pub use conn::{Conn, RowExt, Value};
+pub use db::{Db, Decision, Result};
 pub use error::{Class, Error};

@@ -1,6 +1,7 @@
 //! One order as its page shows it, and the search that finds it.
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::error::Error;
 use super::flow::{self, Flow};
 use super::order::{self, Order};

@@ -1,7 +1,8 @@
 //! The row that a shop writes itself, by plain SQL in the transaction that closes its own order (E2). The demo
 //! and the tests use just this statement; everything else of the row has defaults.
 
-use super::db::{Conn, Result};
+use super::conn::Conn;
+use super::db::Result;
 use super::error::Class;
 use crate::core::words::ResourceType;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::task::NEVER;
 use super::{counter, worker};
 use crate::core::words::{FailureKind, FundsKind, ResourceType, TaskStatus, Trigger};

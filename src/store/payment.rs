@@ -2,7 +2,8 @@
 
 use sqlx::any::AnyRow;
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::error::{Class, Error};
 use crate::core::words::PaymentStatus;
 

@@ -1,6 +1,7 @@
 //! The rules of the model as queries: how many rows a rule is about, and how many break it.
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 
 pub struct Query {
     pub rule: &'static str,

@@ -1,7 +1,8 @@
 //! `session`: who is signed in where. The row knows the hash of the cookie only, so that a copy of the
 //! table signs nobody in.
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::user::{self, User};
 
 /// Nothing done for this long ends a session; a stream that is merely open is nothing done.

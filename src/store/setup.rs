@@ -1,6 +1,7 @@
 //! `setup_code`: the code of the first run. Hashed, used once, good for 30 minutes.
 
-use super::db::{Conn, Result};
+use super::conn::Conn;
+use super::db::Result;
 
 /// Makes this the only code.
 pub async fn replace(conn: &mut Conn, code_hash: &str, now: i64, expires_at: i64) -> Result<()> {

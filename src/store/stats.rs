@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::error::Error;
 use crate::core::words::{ResourceType, TaskStatus};
 

@@ -1,6 +1,7 @@
 //! Tasks as lists and pages show them: rows under a filter, page by page by key, never by offset.
 
-use super::db::{Conn, Result, RowExt as _, Value};
+use super::conn::{Conn, RowExt as _, Value};
+use super::db::Result;
 use super::flow::{self, Flow};
 use super::task::{self, Attempt, NEVER, Task};
 use super::{ledger, order};

@@ -1,7 +1,8 @@
 //! Tasks under a filter in the order they were written, page by page from a key: rows that come or go
 //! meanwhile neither repeat nor hide others, and a program that reads on to the end has read all.
 
-use super::db::{Conn, Result};
+use super::conn::Conn;
+use super::db::Result;
 use super::task::{COLUMNS, Task, read};
 use super::task_list::{Filter, Where};
 

@@ -3,7 +3,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::error::{Class, Error};
 
 /// What a token may do. Each but `metrics` may also read.

@@ -1,6 +1,7 @@
 //! Which workers are alive, and whether one ended uncleanly.
 
-use super::db::{Conn, Result, RowExt as _};
+use super::conn::{Conn, RowExt as _};
+use super::db::Result;
 use super::error::Class;
 
 /// Says that a worker is there. The first call makes its row.
