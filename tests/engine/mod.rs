@@ -5,5 +5,6 @@ mod closing;
 mod durability;
 mod keys;
 mod ledgers;
+mod lost_commits;
 mod releasing;
 mod schema;

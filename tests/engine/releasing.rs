@@ -212,6 +212,34 @@ async fn r14_one_order_that_cannot_be_closed_holds_up_no_other(db: TestDb) {
     shop.rules_hold().await;
 }
 
+on_every_engine!(r14_a_shops_row_whose_order_cannot_be_closed_holds_up_no_other);
+
+async fn r14_a_shops_row_whose_order_cannot_be_closed_holds_up_no_other(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    shop.stock("t", 10).await;
+    for n in 1..=5 {
+        let order_no = format!("o{n}");
+        shop.placed(an_order(&order_no).holding(Stock, "s", 1).holding(Stock, "t", 1)).await;
+        db.execute(&format!(
+            "INSERT INTO order_release_task (order_no, resource_type, biz_key, qty, next_at) \
+             VALUES ('{order_no}', 1, 's', 1, {START_MS})"
+        ))
+        .await
+        .unwrap();
+    }
+    // The close of o2 writes a task for t, and can't.
+    refuse(&db, "order_release_task", "order_no", "o2").await;
+    shop.work().await;
+    for n in [1, 3, 4, 5] {
+        assert_eq!(shop.status(&format!("o{n}")).await, OrderStatus::Closed, "o{n}");
+    }
+    let bad = shop.task("o2").await;
+    assert_eq!((bad.status, bad.kind), (TaskStatus::Manual, Some(FailureKind::Poisoned)));
+    assert_eq!(shop.stock_figures("s").await, (9, 1, 0));
+    shop.rules_hold().await;
+}
+
 on_every_engine!(r14_a_key_that_lacks_sends_only_its_own_tasks_to_a_person);
 
 async fn r14_a_key_that_lacks_sends_only_its_own_tasks_to_a_person(db: TestDb) {

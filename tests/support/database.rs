@@ -127,3 +127,23 @@ macro_rules! on_every_engine {
     )+};
 }
 pub(crate) use on_every_engine;
+
+/// [`on_every_engine!`] without SQLite, for what only a server between processes can do.
+macro_rules! on_every_server {
+    ($($body:ident),+ $(,)?) => {$(
+        mod $body {
+            use $crate::support::database::{Engine, run_on};
+
+            #[test]
+            fn postgres() {
+                run_on(Engine::Postgres, super::$body);
+            }
+
+            #[test]
+            fn mariadb() {
+                run_on(Engine::Mariadb, super::$body);
+            }
+        }
+    )+};
+}
+pub(crate) use on_every_server;

@@ -4,6 +4,7 @@ pub mod browser;
 pub mod database;
 mod held;
 pub mod process;
+pub mod proxy;
 mod selftest;
 pub mod servers;
 pub mod shop;

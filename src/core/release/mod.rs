@@ -8,7 +8,7 @@
 pub mod act;
 pub mod plan;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use crate::core::order::close::{self, CloseOrder};
@@ -143,14 +143,23 @@ async fn isolate(core: &Core, worker: &Actor, id: i64, kind: FailureKind, error:
 #[derive(Clone, Debug, Default)]
 struct Batch {
     ran: Ran,
-    /// Orders whose rows a shop wrote: their close comes first.
-    adopt: Vec<String>,
+    /// Rows that a shop wrote for orders Handback knows, by order: the order's close comes first.
+    adopt: BTreeMap<String, Vec<i64>>,
 }
 
 async fn finish(core: &Core, worker: &Actor, batch: Batch) -> Result<Ran> {
     let mut ran = batch.ran;
-    for order_no in batch.adopt {
-        ran += adopt(core, worker, &order_no).await?;
+    for (order_no, ids) in batch.adopt {
+        match adopt(core, worker, &order_no).await {
+            Ok(adopted) => ran += adopted,
+            Err(error) if error.is_away() => return Err(error),
+            // An order whose close fails must not hold up the rows of the others (R14).
+            Err(error) => {
+                for id in ids {
+                    ran.failed += isolate(core, worker, id, FailureKind::Poisoned, error.to_string()).await?.failed;
+                }
+            }
+        }
     }
     Ok(ran)
 }
@@ -172,7 +181,7 @@ async fn run_batch(
     core: &Core,
 ) -> store::Result<Batch> {
     let mut counts = Counts::default();
-    let mut batch = Batch { ran: Ran { claimed: due.len(), ..Ran::default() }, adopt: Vec::new() };
+    let mut batch = Batch { ran: Ran { claimed: due.len(), ..Ran::default() }, adopt: BTreeMap::new() };
     if care == Care::ForFlows {
         let known = flow::tasks_with_flow(conn, &due.iter().map(|t| t.id).collect::<Vec<_>>()).await?;
         let known: HashSet<i64> = known.into_iter().collect();
@@ -185,7 +194,6 @@ async fn run_batch(
         let foreign = resolve_foreign(conn, &mut due).await?;
         succeed(conn, &foreign.nothing, AttemptOutcome::NothingLocked, now, actor, &mut counts).await?;
         batch.ran.succeeded += foreign.nothing.len();
-        batch.ran.claimed -= foreign.left_aside;
         batch.adopt = foreign.adopt;
     }
     let (done, failed) = move_ledgers(conn, &due, now, actor, core).await?;
@@ -267,9 +275,8 @@ async fn succeed(
 struct Foreign {
     /// Of a tombstone: nothing was locked.
     nothing: Vec<Due>,
-    /// Orders that Handback knows: the row is their close arriving by another way.
-    adopt: Vec<String>,
-    left_aside: usize,
+    /// Of orders that Handback knows: the row is their close arriving by another way.
+    adopt: BTreeMap<String, Vec<i64>>,
 }
 
 /// Finds what rows without a ledger row mean. Those of an order nobody knows get the ledger row of their key
@@ -289,12 +296,7 @@ async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<F
         }
         match known.iter().find(|(no, _, _)| *no == task.order_no) {
             Some((_, _, true)) => foreign.nothing.push(task),
-            Some((_, _, false)) => {
-                foreign.left_aside += 1;
-                if !foreign.adopt.contains(&task.order_no) {
-                    foreign.adopt.push(task.order_no);
-                }
-            }
+            Some((_, _, false)) => foreign.adopt.entry(task.order_no).or_default().push(task.id),
             None => {
                 keys.push(Key { resource: task.resource, key: task.key.clone() });
                 rest.push(task);
@@ -330,7 +332,8 @@ async fn adopt(core: &Core, worker: &Actor, order_no: &str) -> Result<Ran> {
             let tasks = task::lock_of_ref(conn, &order_no).await?;
             let left: Vec<Due> = tasks.iter().filter(|t| order::is_unadopted(t)).map(Due::of).collect();
             let mut counts = Counts::default();
-            let mut ran = Ran { claimed: left.len(), ..Ran::default() };
+            // They were counted as claimed when the batch set them aside.
+            let mut ran = Ran::default();
             if order_row.closed_at.is_some() {
                 succeed(conn, &left, AttemptOutcome::NothingLocked, now, &actor, &mut counts).await?;
                 ran.succeeded = left.len();
