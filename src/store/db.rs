@@ -73,8 +73,8 @@ impl Db {
         let _ = conn.close().await;
         let writers = if dialect.has_one_writer() { 1 } else { connections };
         Ok(Self {
-            writer: pool(&url, dialect, writers).await?,
-            reader: pool(&url, dialect, connections.min(4)).await?,
+            writer: pool(&url, dialect, writers, false)?,
+            reader: pool(&url, dialect, connections.min(4), true)?,
             dialect,
             facts: Arc::new(facts),
             is_ringing: Arc::default(),
@@ -139,12 +139,27 @@ impl Db {
         }
     }
 
+    /// A connection with a transaction open on it. Connections that a restarted server left behind fail at their
+    /// first statement and are thrown away, as many as there are.
+    async fn begin(&self) -> Result<Conn> {
+        let mut stale = 0;
+        loop {
+            let mut conn = Conn { inner: self.writer.acquire().await?, dialect: self.dialect, open: true };
+            match conn.raw(self.dialect.begin()).await {
+                Err(error) if error.is(Class::Away) && stale < self.writer.options().get_max_connections() => {
+                    stale += 1
+                }
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(conn),
+            }
+        }
+    }
+
     async fn try_once<T, F>(&self, body: &F) -> Result<T>
     where
         F: for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Result<Decision<T>>> + Send + Sync,
     {
-        let mut conn = Conn { inner: self.writer.acquire().await?, dialect: self.dialect, open: true };
-        conn.raw(self.dialect.begin()).await?;
+        let mut conn = self.begin().await?;
         let result = match std::panic::AssertUnwindSafe(body(&mut conn)).catch_unwind().await {
             Ok(result) => result,
             Err(panic) => Err(Error::new(Class::Panic, panic_text(panic.as_ref()))),
@@ -231,13 +246,13 @@ fn require_version(dialect: Dialect, version: &str) -> Result<()> {
     Ok(())
 }
 
-async fn pool(url: &str, dialect: Dialect, connections: u32) -> Result<AnyPool> {
+fn pool(url: &str, dialect: Dialect, connections: u32, tests_before_use: bool) -> Result<AnyPool> {
     let options = AnyPoolOptions::new()
         .max_connections(connections)
         .min_connections(0)
-        .acquire_timeout(Duration::from_secs(if dialect.has_one_writer() { 30 } else { 10 }))
+        .acquire_timeout(Duration::from_secs(if dialect.has_one_writer() { 30 } else { 5 }))
         .idle_timeout(Duration::from_secs(300))
-        .test_before_acquire(false)
+        .test_before_acquire(tests_before_use)
         .after_connect(move |conn, _| {
             Box::pin(async move {
                 for setting in dialect.on_connect() {

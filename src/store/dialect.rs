@@ -105,7 +105,7 @@ impl Dialect {
     pub fn begin_snapshot(self) -> &'static str {
         match self.engine {
             Engine::Sqlite => "BEGIN",
-            Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
             Engine::Mysql => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
         }
     }

@@ -10,7 +10,7 @@ use crate::core::{Core, Error, Result};
 use crate::store::task::{Due, Task};
 use crate::store::{self, Conn, Decision, audit, flow, order as order_rows, task};
 
-use super::{Care, run_batch};
+use super::{Care, isolate, kind_of, run_batch};
 
 /// How a retry ended, with the task as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +37,26 @@ pub async fn retry(core: &Core, actor: &Actor, task_id: i64, reason: &str) -> Re
         // A shop's own row: the worker's way, which closes the order first, decides what it means.
         return retry_foreign(core, actor, seen, reason).await;
     }
+    retry_here(core, actor, seen, reason).await
+}
+
+/// Runs it in one transaction; a task that breaks the transaction is recorded as failed, like in a worker's hands.
+async fn retry_here(core: &Core, actor: &Actor, seen: Task, reason: &str) -> Result<Retried> {
+    let (id, now) = (seen.id, core.now());
     let work = Arc::new((core.clone(), actor.to_string(), reason.to_owned(), seen));
-    let now = core.now();
     let retried = core.db.write(move |conn| {
         let work = work.clone();
         Box::pin(async move { retry_one(conn, &work.0, &work.1, &work.2, &work.3, now).await })
     });
-    Ok(retried.await?)
+    match retried.await {
+        Ok(retried) => Ok(retried),
+        Err(error) if error.is(store::Class::Away) => Err(error.into()),
+        Err(error) => {
+            isolate(core, actor, id, kind_of(&error), error.to_string()).await?;
+            let after = task::find(&mut core.db.read().await?, id).await?;
+            Ok(after.map_or(Retried::Unknown, Retried::Failed))
+        }
+    }
 }
 
 async fn retry_one(
@@ -86,15 +99,7 @@ async fn retry_foreign(core: &Core, actor: &Actor, seen: Task, reason: &str) -> 
                 None => Retried::Unknown,
             })
         }
-        _ => {
-            let work = Arc::new((core.clone(), actor.to_string(), reason.to_owned(), seen));
-            let now = core.now();
-            let retried = core.db.write(move |conn| {
-                let work = work.clone();
-                Box::pin(async move { retry_one(conn, &work.0, &work.1, &work.2, &work.3, now).await })
-            });
-            Ok(retried.await?)
-        }
+        _ => retry_here(core, actor, seen, reason).await,
     }
 }
 

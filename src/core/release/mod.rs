@@ -102,8 +102,7 @@ async fn take_apart(core: &Core, worker: &Actor, ids: Vec<i64>, first: store::Er
             Err(away) if away.is(Class::Away) => return Err(away.into()),
             Err(failed) if piece.len() == 1 => {
                 error = failed;
-                let kind = if error.is(Class::Transient) { FailureKind::Database } else { FailureKind::Poisoned };
-                ran += isolate(core, worker, piece[0], kind, error.to_string()).await?;
+                ran += isolate(core, worker, piece[0], kind_of(&error), error.to_string()).await?;
             }
             Err(failed) => {
                 error = failed;
@@ -117,19 +116,25 @@ async fn take_apart(core: &Core, worker: &Actor, ids: Vec<i64>, first: store::Er
     Ok(ran)
 }
 
-/// Puts one row that breaks its transaction out of the way, with the raw error.
-async fn isolate(core: &Core, worker: &Actor, id: i64, kind: FailureKind, error: String) -> Result<Ran> {
+/// What a transaction that broke means for the one task in it: lock trouble passes, anything else doesn't.
+fn kind_of(error: &store::Error) -> FailureKind {
+    if error.is(Class::Transient) { FailureKind::Database } else { FailureKind::Poisoned }
+}
+
+/// Puts one row that breaks its transaction out of the way, with the raw error. One that is finished by now
+/// stays as it is.
+async fn isolate(core: &Core, actor: &Actor, id: i64, kind: FailureKind, error: String) -> Result<Ran> {
     tracing::error!(task.id = id, error = %error, task.kind = kind.word(), "a task broke its transaction");
-    let (core_in, actor, now) = (core.clone(), worker.to_string(), core.now());
+    let (core_in, actor, now) = (core.clone(), actor.to_string(), core.now());
     let failed = core.db.write(move |conn| {
         let (core, actor, error) = (core_in.clone(), actor.clone(), error.clone());
         Box::pin(async move {
-            let Some(due) = task::claim_ids(conn, &[id], now).await?.into_iter().next() else {
+            let Some(task) = task::lock(conn, id).await?.filter(|task| task.status.is_unfinished()) else {
                 return Ok(Decision::Rollback(0));
             };
             let mut counts = Counts::default();
-            counts.add(counters::FAILED, format!("{}/{kind}", due.resource), 1);
-            let failed = core_task::failed(&due, kind, error, now, &core.policy);
+            counts.add(counters::FAILED, format!("{}/{kind}", task.resource), 1);
+            let failed = core_task::failed(&Due::of(&task), kind, error, now, &core.policy);
             task::fail(conn, &[failed], now, &actor).await?;
             counter::append(conn, &counts, now).await?;
             Ok(Decision::Commit(1))
