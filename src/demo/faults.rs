@@ -65,7 +65,7 @@ async fn stray_release(core: &Core, sku: &str, number: u64) -> Result<()> {
     let written = core.db.write(move |conn| {
         let (no, sku) = (format!("ERP-{number:05}"), sku.clone());
         Box::pin(
-            async move { Ok(Decision::Commit(outbox::write(conn, &no, ResourceType::Stock, &sku, 100_000).await?)) },
+            async move { Ok(Decision::Commit(outbox::write(conn, &no, ResourceType::Stock, &sku, 900).await?)) },
         )
     });
     written.await?;
