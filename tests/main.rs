@@ -6,6 +6,7 @@
 
 mod api;
 mod cases;
+mod commands;
 mod engine;
 mod pages;
 mod process;

@@ -29,23 +29,43 @@ pub(super) struct Args {
     no_worker: bool,
 }
 
+/// How long the line that says "listening" waits for the database. It usually answers at once, and then
+/// whoever reads the line finds everything there.
+const SOON: Duration = Duration::from_secs(3);
+
 pub(super) async fn run(args: &Args, config: Config) -> Result<Outcome, Failure> {
     let stopping = signals::stopping();
     let listener = listen(config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Broken(error.to_string()))?;
     let public_url = config.public_url(address)?;
+    let mut connecting = tokio::spawn({
+        let (config, stopping) = (config.clone(), stopping.clone());
+        async move { connect(&config, &stopping).await }
+    });
+    let soon = match tokio::time::timeout(SOON, &mut connecting).await {
+        // What waiting can't mend ends the command before it has said that it listens.
+        Ok(connected) => Some(ended(connected)?),
+        Err(_) => None,
+    };
+    let router =
+        |core: &Core| routes::router(App::new(core.clone(), config.clone(), public_url.clone(), stopping.clone()));
+    let (change, routers) = watch::channel(soon.iter().flatten().next().map_or_else(waiting::router, router));
     println!("listening on http://{address}");
-    let (change, router) = watch::channel(waiting::router());
-    let serving = tokio::spawn(server::serve(listener, router, stopping.clone()));
-    let Some(core) = connect(&config, &stopping).await? else {
+    let serving = tokio::spawn(server::serve(listener, routers, stopping.clone()));
+    let core = match soon {
+        Some(core) => core,
+        None => {
+            let late = ended(connecting.await)?;
+            late.inspect(|core| drop(change.send(router(core))))
+        }
+    };
+    let Some(core) = core else {
         let _ = serving.await;
         return Ok(Outcome::Done);
     };
     if let Some(code) = account::new_setup_code(&core).await? {
         println!("set up at {public_url}/setup#{code}");
     }
-    let app = App::new(core.clone(), config.clone(), public_url, stopping.clone());
-    let _ = change.send(routes::router(app));
     if args.no_worker {
         stopping.cancelled().await;
     } else {
@@ -54,6 +74,10 @@ pub(super) async fn run(args: &Args, config: Config) -> Result<Outcome, Failure>
     let _ = serving.await;
     core.db.close().await;
     Ok(Outcome::Done)
+}
+
+fn ended(connecting: Result<Result<Option<Core>, Failure>, tokio::task::JoinError>) -> Result<Option<Core>, Failure> {
+    connecting.unwrap_or_else(|error| Err(Failure::Broken(format!("connecting broke: {error}"))))
 }
 
 /// The worker of this process.
@@ -73,6 +97,9 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> 
 
 /// Connects, waiting for a database that is away; `None` when told to stop before that.
 pub(super) async fn connect(config: &Config, stopping: &CancellationToken) -> Result<Option<Core>, Failure> {
+    for note in config.not_in_effect() {
+        tracing::warn!("{note}");
+    }
     let mut is_said = false;
     loop {
         match start::core(config, start::CONNECTIONS).await {
