@@ -56,6 +56,14 @@ impl Lang {
         }
     }
 
+    /// What stands between a name and what is said of it.
+    pub const fn colon(self) -> &'static str {
+        match self {
+            Self::En => ": ",
+            Self::Zh => "：",
+        }
+    }
+
     pub fn from_tag(tag: &str) -> Option<Lang> {
         let primary = tag.trim().split(['-', '_']).next().unwrap_or("");
         match primary.to_ascii_lowercase().as_str() {

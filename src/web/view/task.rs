@@ -18,6 +18,8 @@ pub struct TaskPage {
     pub s: Shell,
     pub id: i64,
     pub mark: Mark,
+    /// The status as the first word of the sentence.
+    pub status: String,
     pub sentence: Html,
     pub why: Html,
     pub version: i64,
@@ -84,6 +86,7 @@ impl TaskPage {
         TaskPage {
             id: task.id,
             mark: Mark::task(lang, task.status),
+            status: lang.f("task.status_first", &[("status", &capital(lang.word("task", task.status.word())))]),
             sentence: sentence(eye, task),
             why: why(eye, view),
             version: task.version,
@@ -119,9 +122,15 @@ fn no_forms(lang: Lang, status: TaskStatus) -> String {
     lang.t(key).to_owned()
 }
 
-/// What the task is about: `coupon C-7F3K`, `2 pieces of sku-1`.
+/// With a capital at the front, where the script has capitals.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// What the task is about: `Coupon C-7F3K`, `Stock sku-1 (2 pieces)`.
 fn what(lang: Lang, task: &TaskRow) -> Html {
-    let kind = lang.word("type", task.resource.word());
+    let kind = capital(lang.word("type", task.resource.word()));
     let mut html = Html::text(&format!("{kind} "));
     html.push(&Html::code(&task.key));
     if !task.resource.is_single() {
@@ -269,7 +278,12 @@ fn attempt_item(eye: &Eye, a: &Attempt, newest: bool) -> AttemptItem {
         tone,
         icon,
         title,
-        took: a.ended_at.map(|end| format::span(lang, end - a.started_at)).unwrap_or_default(),
+        // A local try is part of one transaction: it takes no time of its own.
+        took: a
+            .ended_at
+            .filter(|end| *end > a.started_at)
+            .map(|end| format::span(lang, end - a.started_at))
+            .unwrap_or_default(),
         by: format!("{} · {fence}", actor(lang, &a.actor)),
         error: a.error.clone().unwrap_or_default(),
         open: newest,
