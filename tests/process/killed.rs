@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{rules_hold, serving, until_idle};
 use crate::support::database::{TestDb, on_every_engine};
+use crate::support::process::Handback;
 
 /// Enough for several batches, on keys that several tasks of a batch share.
 const TASKS: i64 = 30_000;
@@ -25,7 +26,7 @@ async fn r11_after_kill_9_in_the_middle_of_a_batch_every_effect_exists_once(db: 
 
     let done = "SELECT COUNT(*) FROM order_release_task WHERE status = 1";
     for round in 1..=3 {
-        let (serve, _, _) = serving(&db, &[]).await;
+        let (serve, _) = Handback::new(["serve", "--listen", "127.0.0.1:0"]).database(&db.url).serve();
         let goal = TASKS * round / 5;
         while db.count(done).await < goal {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;

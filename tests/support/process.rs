@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -251,7 +252,10 @@ impl Api {
 
     /// Makes a token by the command, against the same database.
     pub fn with_new_token(url: &str, database: &str, scope: &str) -> Self {
-        let made = Handback::new(["token", "create", "test", "--scope", scope]).database(database).run().ok();
+        // A name is used once per database, and a test may start `serve` several times.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let made = Handback::new(["token", "create", &name, "--scope", scope]).database(database).run().ok();
         Self::new(url, made.stdout.trim())
     }
 
