@@ -42,7 +42,8 @@ fn every_page_renders_in_both_languages() {
         for (name, html) in pages(lang, "") {
             assert!(html.contains(&format!("<html lang=\"{}\"", lang.tag())), "{name}");
             assert!(!html.contains("(missing text)"), "{name} lacks a text");
-            assert!(!html.contains('{') || html.matches('{').count() == 1, "{name} has an unfilled placeholder");
+            let body = html.split("<body>").nth(1).unwrap();
+            assert!(!body.contains('{'), "{name} has an unfilled placeholder");
             assert!(html.ends_with("</html>"), "{name} is whole");
         }
     }
