@@ -64,9 +64,7 @@ async fn stray_release(core: &Core, sku: &str, number: u64) -> Result<()> {
     let sku = sku.to_owned();
     let written = core.db.write(move |conn| {
         let (no, sku) = (format!("ERP-{number:05}"), sku.clone());
-        Box::pin(
-            async move { Ok(Decision::Commit(outbox::write(conn, &no, ResourceType::Stock, &sku, 900).await?)) },
-        )
+        Box::pin(async move { Ok(Decision::Commit(outbox::write(conn, &no, ResourceType::Stock, &sku, 900).await?)) })
     });
     written.await?;
     Ok(())

@@ -48,15 +48,19 @@ impl BatchSize {
 
 /// Runs one batch of due tasks; comes back at once while there may be more, else when the next is due.
 pub async fn release_once(core: &Core, actor: &Actor, size: &BatchSize) -> Result<Next> {
-    let limit = size.now();
-    let ran = release::run_due(core, actor, limit).await?;
-    if ran.claimed > 0 {
-        size.went_well();
-        return Ok(Next::AtOnce);
-    }
+    // A look by a reader costs nobody a lock; the writer is asked only when something is due.
     let next = task::next_due(&mut core.db.read().await?).await?;
-    let wait = next.map_or(LOOK_MS, |at| (at - core.now()).clamp(5, LOOK_MS));
-    Ok(Next::After(Duration::from_millis(wait.unsigned_abs())))
+    let wait = next.map_or(LOOK_MS, |at| at - core.now());
+    if wait > 0 {
+        return Ok(Next::After(Duration::from_millis(wait.min(LOOK_MS).unsigned_abs())));
+    }
+    let ran = release::run_due(core, actor, size.now()).await?;
+    if ran.claimed == 0 {
+        // Somebody else has what is due.
+        return Ok(Next::After(Duration::from_millis(20)));
+    }
+    size.went_well();
+    Ok(Next::AtOnce)
 }
 
 /// Closes due orders.
