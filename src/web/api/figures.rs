@@ -26,6 +26,7 @@ pub(super) async fn stats(State(app): State<App>, _: Caller<ToRead>) -> Answered
 }
 
 /// What the figures are made of, at one snapshot.
+#[derive(Debug, Default)]
 pub(super) struct Read {
     pub backlog: Vec<Waiting>,
     pub oldest: Option<i64>,
@@ -333,15 +334,7 @@ mod tests {
 
     #[test]
     fn figures_of_an_empty_system_are_unknown_not_zero() {
-        let read = Read {
-            backlog: Vec::new(),
-            oldest: None,
-            oldest_manual: None,
-            counters: Counters::default(),
-            unmatched_payments: 0,
-            overdue_orders: 0,
-            workers: Vec::new(),
-        };
+        let read = Read::default();
         let stats = serde_json::to_value(Stats::of(&read, 0)).expect("JSON");
         for pointer in ["/oldest_age_s", "/success_rate/hour", "/closing/p50_ms", "/closing/max_ms"] {
             assert!(stats.pointer(pointer).expect(pointer).is_null(), "{pointer}");

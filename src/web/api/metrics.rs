@@ -142,6 +142,16 @@ mod tests {
     }
 
     #[test]
+    fn every_metric_is_documented() {
+        let documentation = include_str!("../../../docs/api.md");
+        let read = Read::default();
+        for line in text(Some(&read), 0).lines().filter(|line| line.starts_with("# TYPE ")) {
+            let name = line.split(' ').nth(2).unwrap_or_default();
+            assert!(documentation.contains(&format!("`{name}`")), "docs/api.md lacks {name}");
+        }
+    }
+
+    #[test]
     fn buckets_add_up() {
         let mut page = Page::default();
         let histogram = [(counters::bucket(90), 3), (counters::bucket(4_000), 2), (counters::bucket(9_000_000), 1)];
