@@ -210,7 +210,8 @@ async fn recent_closes(conn: &mut Conn) -> Result<Vec<Closed>> {
     let rows = conn
         .stmt(
             "SELECT o.order_no, o.closed_at, o.close_reason, o.close_trigger FROM \
-             (SELECT DISTINCT order_no FROM (SELECT order_no FROM order_release_task ORDER BY id DESC LIMIT 200) newest) t \
+             (SELECT DISTINCT order_no FROM (SELECT order_no, source FROM order_release_task ORDER BY id DESC LIMIT 1000) newest \
+             WHERE source = 'close') t \
              JOIN orders o ON o.order_no = t.order_no WHERE o.closed_at IS NOT NULL ORDER BY o.closed_at DESC, o.id DESC LIMIT $1",
         )
         .bind(RECENT)

@@ -35,6 +35,7 @@ async fn the_overview_counts_what_waits(db: TestDb) {
     assert_eq!(seen.stat("backlog.waiting.funds"), "3");
     seen.says("Nothing is being given back: no worker is alive.");
     seen.says("31.50 CNY");
+    seen.says("data-value=\"6\" data-stat=\"backlog.total\"");
     seen.says("3 orders affected");
     seen.says("/orders/A2");
     site.shop.work().await;

@@ -228,5 +228,11 @@ async fn what_is_not_there_is_said_so(db: TestDb) {
     }
     assert_eq!(browser.post("/tasks/77/retries", &[("reason", "x")]).await.status, StatusCode::NOT_FOUND);
     assert_eq!(browser.get("/nowhere").await.status, StatusCode::NOT_FOUND);
+    for odd in ["/orders/%00", "/orders/a%0Ab", "/orders/."] {
+        assert_eq!(browser.get(odd).await.status, StatusCode::NOT_FOUND, "{odd}");
+    }
+    assert_eq!(browser.post("/account/sessions/end", &[("session", "\0")]).await.status, StatusCode::BAD_REQUEST);
+    let strange = site.browser().post("/login", &[("username", "\0"), ("password", "\0")]).await;
+    assert_eq!(strange.status, StatusCode::UNAUTHORIZED);
     browser.get("/tasks").await.says("Nothing is waiting.");
 }

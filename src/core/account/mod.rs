@@ -79,7 +79,11 @@ impl Accounts {
 
     /// Checks name and password, and begins a session that replaces the one the browser had.
     pub async fn sign_in(&self, name: &str, given: &str, from: &Origin, old: Option<&str>) -> Result<SignedIn> {
-        let found = user::find(&mut self.core.db.read().await?, name).await?;
+        // A name that no account can have is looked for nowhere, and answered like any unknown one.
+        let found = match check_name(name) {
+            Ok(()) => user::find(&mut self.core.db.read().await?, name).await?,
+            Err(_) => None,
+        };
         let source = self.source(name, from, found.as_ref());
         if let Some(wait) = self.throttle.wait(&source, self.core.now()) {
             return Ok(SignedIn::Wait(wait));
@@ -179,7 +183,7 @@ impl Accounts {
 
     fn source(&self, name: &str, from: &Origin, user: Option<&User>) -> Source {
         let device = from.device.clone().filter(|mark| user.is_some_and(|user| is_device_of(user, mark)));
-        Source { account: name.to_owned(), address: from.address.clone(), device }
+        Source { account: clipped(name, text::NUMBER_MAX), address: from.address.clone(), device }
     }
 }
 

@@ -85,6 +85,9 @@ pub async fn end_session(
     As(visit, ..): As<Viewer>,
     Checked(form): Checked<EndForm>,
 ) -> Answer {
+    if !form.session.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(visit.oops(Trouble::BadRequest));
+    }
     let id = visit.user.id;
     let ended = desk.app.core.db.write(move |conn| {
         let handle = form.session.clone();

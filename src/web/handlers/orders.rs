@@ -39,6 +39,9 @@ pub async fn search(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Query(a
 }
 
 pub async fn show(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Path(no): Path<String>) -> Answer {
+    if text::check_text(&no, text::NUMBER_MAX).is_err() {
+        return Err(visit.oops(Trouble::OrderUnknown));
+    }
     let mut conn = desk.app.core.db.read().await?;
     let view = order_view::view(&mut conn, &no).await?;
     let view = view.ok_or_else(|| visit.oops(Trouble::OrderUnknown))?;

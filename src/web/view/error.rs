@@ -15,7 +15,6 @@ pub enum Trouble {
     /// The form was sent from elsewhere, or its token has run out.
     Unverified,
     BadRequest,
-    TooMany,
     DatabaseAway,
     Broken,
 }
@@ -30,14 +29,13 @@ pub struct ErrorPage {
 }
 
 impl Trouble {
-    pub const ALL: [Trouble; 9] = [
+    pub const ALL: [Trouble; 8] = [
         Self::NotFound,
         Self::TaskGone,
         Self::OrderUnknown,
         Self::Forbidden,
         Self::Unverified,
         Self::BadRequest,
-        Self::TooMany,
         Self::DatabaseAway,
         Self::Broken,
     ];
@@ -47,7 +45,6 @@ impl Trouble {
             Self::NotFound | Self::TaskGone | Self::OrderUnknown => 404,
             Self::Forbidden | Self::Unverified => 403,
             Self::BadRequest => 400,
-            Self::TooMany => 429,
             Self::DatabaseAway => 503,
             Self::Broken => 500,
         }
@@ -61,7 +58,6 @@ impl Trouble {
             Self::Forbidden => ("trouble.forbidden", "trouble.forbidden_text"),
             Self::Unverified => ("trouble.unverified", "trouble.unverified_text"),
             Self::BadRequest => ("trouble.bad_request", "trouble.bad_request_text"),
-            Self::TooMany => ("trouble.too_many", "trouble.too_many_text"),
             Self::DatabaseAway => ("trouble.database_away", "trouble.database_away_text"),
             Self::Broken => ("trouble.broken", "trouble.broken_text"),
         }

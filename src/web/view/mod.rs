@@ -62,6 +62,8 @@ pub struct Figure {
     pub label: String,
     /// The name under which programs find it.
     pub stat: &'static str,
+    /// The figure alone, for programs; nothing when it is not known or is no number.
+    pub raw: Option<i64>,
     pub value: String,
     pub unit: String,
     pub note: String,

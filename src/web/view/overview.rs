@@ -53,6 +53,7 @@ pub struct Cell {
     /// Nothing for a zero: there is no list behind it.
     pub href: String,
     pub stat: String,
+    pub raw: i64,
     pub class: &'static str,
 }
 
@@ -174,6 +175,7 @@ fn headline(eye: &Eye, sums: &Sums) -> (Tone, String) {
         return (Tone::Warn, lang.n("overview.say.retrying", sums.retrying, &[]));
     }
     match sums.waiting {
+        0 if sums.snapshot.recent_closes.is_empty() => (Tone::Good, lang.t("overview.say.nothing_yet").to_owned()),
         0 => (Tone::Good, lang.t("overview.say.all_back").to_owned()),
         n => (Tone::Good, lang.n("overview.say.flowing", n, &[])),
     }
@@ -218,6 +220,7 @@ fn figures(eye: &Eye, sums: &Sums) -> Vec<Figure> {
             href: paths::TASKS.to_owned(),
             label: lang.t("figure.backlog").to_owned(),
             stat: "backlog.total",
+            raw: Some(sums.moving() + sums.manual),
             value: format::count(sums.moving() + sums.manual),
             unit: lang.t("figure.backlog_unit").to_owned(),
             note: lang.n("figure.backlog_note", sums.snapshot.orders_affected, &[]),
@@ -229,6 +232,7 @@ fn figures(eye: &Eye, sums: &Sums) -> Vec<Figure> {
             href: String::new(),
             label: lang.t("figure.workers").to_owned(),
             stat: "workers",
+            raw: i64::try_from(sums.alive).ok(),
             value: sums.alive.to_string(),
             unit: lang.f("figure.of", &[("n", &sums.snapshot.workers.len())]),
             note: lang.t(if sums.alive > 0 { "figure.workers_seen" } else { "figure.workers_silent" }).to_owned(),
@@ -260,6 +264,7 @@ fn oldest_figure(eye: &Eye, sums: &Sums) -> Figure {
                 href: paths::task(oldest.task),
                 label,
                 stat,
+                raw: Some(age.max(0) / 1_000),
                 value: format::span(lang, age),
                 note,
                 tone,
@@ -279,6 +284,7 @@ fn manual_figure(eye: &Eye, sums: &Sums) -> Figure {
         href: if sums.manual > 0 { paths::tasks(&[("status", "manual")]) } else { String::new() },
         label: lang.t("figure.manual").to_owned(),
         stat: "needs_person.tasks",
+        raw: Some(sums.manual),
         value: format::count(sums.manual),
         note,
         tone: if sums.manual > 0 { Tone::Bad } else { Tone::Calm },
@@ -327,6 +333,7 @@ fn backlog_row(lang: Lang, kind: ResourceType, counts: [i64; 3], longest: i64) -
         value: format::count(n),
         href: if n == 0 { String::new() } else { paths::tasks(&[("status", status.word()), ("type", kind.word())]) },
         stat: format!("backlog.{}.{}", status.word(), kind.word()),
+        raw: n,
         class: if *status == TaskStatus::Manual { "bad" } else { "fig" },
     });
     BacklogRow {
