@@ -80,8 +80,17 @@ impl Shop {
     }
 
     pub async fn with_policy(db: &TestDb, policy: Policy) -> Self {
+        Self::with(db, policy, 8).await
+    }
+
+    /// More connections than usual, for real contention in the server.
+    pub async fn with_connections(db: &TestDb, connections: u32) -> Self {
+        Self::with(db, Policy::default(), connections).await
+    }
+
+    async fn with(db: &TestDb, policy: Policy, connections: u32) -> Self {
         let clock = Clock::test(START_MS);
-        let db = Db::open(&db.url, true, 8).await.unwrap();
+        let db = Db::open(&db.url, true, connections).await.unwrap();
         Self { core: Core::new(db, clock.clone(), policy), clock }
     }
 
