@@ -1,7 +1,11 @@
 //! The built binary from outside: what happens to data when requests, processes and databases go away.
 
+mod database_away;
 mod dropped_requests;
 mod killed;
+mod stopped_worker;
+
+use std::time::{Duration, Instant};
 
 use crate::support::database::TestDb;
 use crate::support::process::{Api, Handback, Running};
@@ -13,8 +17,23 @@ async fn serving(db: &TestDb, more: &[&str]) -> (Running, Api, String) {
         command = command.arg(arg);
     }
     let (running, url) = command.serve();
+    until_ready(&url, &running).await;
     let api = Api::with_new_token(&url, &db.url, "admin");
     (running, api, url)
+}
+
+/// Waits until the database is there: on a busy machine `serve` listens before its migrations are done.
+async fn until_ready(url: &str, serve: &Running) {
+    let since = Instant::now();
+    while plain_status(&format!("{url}/readyz")).await != 200 {
+        assert!(since.elapsed() < Duration::from_secs(60), "it never became ready:\n{}", serve.stderr());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn plain_status(url: &str) -> u16 {
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    http.get(url).send().await.unwrap().status().as_u16()
 }
 
 /// Waits until no task is claimed or due; fails when that doesn't come.

@@ -71,6 +71,13 @@ impl TestDb {
         count.unwrap_or_else(|e| panic!("{sql}: {e}"))
     }
 
+    /// The first column of what a query answers, all texts.
+    pub async fn texts(&self, sql: &str) -> Vec<String> {
+        let mut connection = self.connect().await.unwrap_or_else(|e| panic!("{}: {e}", self.url));
+        let texts = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut connection).await;
+        texts.unwrap_or_else(|e| panic!("{sql}: {e}"))
+    }
+
     pub async fn connect(&self) -> Result<sqlx::AnyConnection, sqlx::Error> {
         sqlx::any::install_default_drivers();
         let create = if self.engine == Engine::Sqlite { "?mode=rwc" } else { "" };

@@ -189,10 +189,6 @@ impl Running {
         assert!(sent.success(), "signal {name} was not delivered");
     }
 
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits for its end; one that doesn't end fails the test.
     pub fn wait(mut self) -> Ended {
         let started = Instant::now();
@@ -269,10 +265,6 @@ impl Api {
 
     pub async fn put(&self, path: &str, body: serde_json::Value) -> Answer {
         self.send(reqwest::Method::PUT, path, Some(body)).await
-    }
-
-    pub async fn delete(&self, path: &str) -> Answer {
-        self.send(reqwest::Method::DELETE, path, None).await
     }
 
     /// `path` below `/api/v1`, beginning with a slash.

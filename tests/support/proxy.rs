@@ -1,11 +1,13 @@
-//! Stands between Handback and its database server and cuts the connection at a chosen moment, so that
-//! a COMMIT is lost for real: either before the server saw it, or after it was done and before the answer.
+//! Stands between Handback and its database server. It cuts a connection at a chosen moment, so that a
+//! COMMIT is lost for real (before the server saw it, or after it was done and before the answer), or all
+//! of them for a while, as when the server or the network is down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
@@ -19,6 +21,7 @@ pub struct Proxy {
     pub port: u16,
     armed: Arc<AtomicU8>,
     cuts: Arc<AtomicUsize>,
+    away: watch::Sender<bool>,
 }
 
 impl Proxy {
@@ -26,13 +29,20 @@ impl Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let port = listener.local_addr().expect("its address").port();
         let (armed, cuts) = (Arc::new(AtomicU8::new(0)), Arc::new(AtomicUsize::new(0)));
-        let proxy = Self { port, armed: armed.clone(), cuts: cuts.clone() };
+        let (away, is_away) = watch::channel(false);
+        let proxy = Self { port, armed: armed.clone(), cuts: cuts.clone(), away };
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (armed, cuts) = (armed.clone(), cuts.clone());
+                let (armed, cuts, mut is_away) = (armed.clone(), cuts.clone(), is_away.clone());
                 tokio::spawn(async move {
-                    if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await {
-                        let _ = relay(client, server, &armed, &cuts).await;
+                    let passed_on = async {
+                        if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await {
+                            let _ = relay(client, server, &armed, &cuts).await;
+                        }
+                    };
+                    tokio::select! {
+                        _ = is_away.wait_for(|away| *away) => {}
+                        () = passed_on => {}
                     }
                 });
             }
@@ -43,6 +53,15 @@ impl Proxy {
     /// The next COMMIT on any connection is lost, once.
     pub fn lose_the_next_commit(&self, how: Cut) {
         self.armed.store(how as u8, Ordering::SeqCst);
+    }
+
+    /// Cuts every connection, also those that are tried from now on.
+    pub fn go_away(&self) {
+        self.away.send_replace(true);
+    }
+
+    pub fn come_back(&self) {
+        self.away.send_replace(false);
     }
 
     /// How many have been lost.
