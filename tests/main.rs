@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod api;
+mod browser;
 mod cases;
 mod commands;
 mod engine;

@@ -210,7 +210,11 @@ impl Dialect {
 
     /// `v` joined to a table `t`, driven by the list: rows are visited, and locked, in the list's order.
     pub fn rows_join(self, n: usize, cells: Cells, table: &str, on: &str) -> String {
-        let join = if self.engine == Engine::Mysql { "STRAIGHT_JOIN" } else { "JOIN" };
+        let join = match self.engine {
+            Engine::Sqlite => "CROSS JOIN",
+            Engine::Postgres => "JOIN",
+            Engine::Mysql => "STRAIGHT_JOIN",
+        };
         format!("{} {join} {table} t ON {on}", self.rows(n, cells))
     }
 

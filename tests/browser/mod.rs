@@ -1,0 +1,4 @@
+//! A person at the console, in real Chromium against the built binary. Pictures of what they saw land in
+//! `target/screenshots/`.
+
+mod acting;
