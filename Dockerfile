@@ -20,7 +20,8 @@ USER handback
 WORKDIR /data
 VOLUME /data
 ENV DATABASE_URL=sqlite:///data/handback.db \
-    HANDBACK_SERVER__LISTEN=0.0.0.0:8080
+    HANDBACK_SERVER__LISTEN=0.0.0.0:8080 \
+    HANDBACK_SERVER__PUBLIC_URL=http://localhost:8080
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s CMD ["handback", "health"]

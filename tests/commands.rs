@@ -163,6 +163,19 @@ async fn a_server_without_a_worker_only_answers(db: TestDb) {
     assert!(check["rules"].as_array().unwrap().iter().all(|rule| rule["broken"] == 0 && rule["rule"].is_string()));
 }
 
+on_every_engine!(where_commands_may_not_change_tables_they_ask_for_migrate);
+
+async fn where_commands_may_not_change_tables_they_ask_for_migrate(db: TestDb) {
+    let list = || Handback::new(["token", "list"]).env("HANDBACK_DATABASE__MIGRATE", "false").database(&db.url);
+    let serve = Handback::new(["serve", "--listen", "127.0.0.1:0"]).env("HANDBACK_DATABASE__MIGRATE", "false");
+    for refused in [list().run(), serve.database(&db.url).run()] {
+        assert_eq!((refused.code(), refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
+        assert!(refused.stderr.contains("handback migrate"), "{refused:?}");
+    }
+    run(&db, ["migrate"]).ok();
+    list().run().ok();
+}
+
 on_every_engine!(a_broken_rule_is_told_by_the_exit_code, load_is_measured_and_checked);
 
 async fn a_broken_rule_is_told_by_the_exit_code(db: TestDb) {

@@ -7,7 +7,7 @@ use crate::config::{self, Config};
 use crate::core::Core;
 use crate::core::clock::Clock;
 use crate::core::policy::{CouponRule, LatePayment, OnRelease, Policy, Retry};
-use crate::store::Db;
+use crate::store::{Class, Db};
 
 /// Connections to a server database.
 pub(super) const CONNECTIONS: u32 = 10;
@@ -15,6 +15,9 @@ pub(super) const CONNECTIONS: u32 = 10;
 /// Connects (and migrates unless configured otherwise), takes the database's time, and says what is weak.
 pub(super) async fn core(config: &Config, connections: u32) -> Result<Core, Failure> {
     let db = Db::open(config.database.url.expose(), config.database.migrate, connections).await?;
+    if !config.database.migrate {
+        require_schema(&db).await?;
+    }
     for warning in &db.facts.warnings {
         tracing::warn!(db.engine = db.facts.engine, "{warning}");
     }
@@ -23,6 +26,17 @@ pub(super) async fn core(config: &Config, connections: u32) -> Result<Core, Fail
         tracing::warn!(clock.drift_ms = clock.drift_ms(), "this machine's clock and the database's differ");
     }
     Ok(Core::new(db, clock, policy(config)))
+}
+
+/// Where commands may not change tables, somebody else has to have done it.
+async fn require_schema(db: &Db) -> Result<(), Failure> {
+    let is_current = match db.is_current().await {
+        Err(error) if error.is(Class::Away) => return Err(error.into()),
+        // Without its own table of migrations there has been none.
+        known => known.unwrap_or(false),
+    };
+    let message = "the schema isn't up to date and database.migrate is false; run `handback migrate`";
+    if is_current { Ok(()) } else { Err(Failure::Usage(message.to_owned())) }
 }
 
 fn policy(config: &Config) -> Policy {
