@@ -8,3 +8,4 @@ mod ledgers;
 mod lost_commits;
 mod releasing;
 mod schema;
+mod working;

@@ -3,6 +3,7 @@
 mod database_away;
 mod dropped_requests;
 mod killed;
+mod secrets;
 mod stopped_worker;
 
 use std::time::{Duration, Instant};

@@ -203,6 +203,10 @@ fn start_mariadb(port: u16) -> Result<Held, String> {
     let mut socket = OsString::from("--socket=");
     socket.push(folder.join("socket"));
     command.push(socket);
+    // Its temporary tables have guessable names: two servers must not share a folder for them.
+    let mut temporary = OsString::from("--tmpdir=");
+    temporary.push(&folder);
+    command.push(temporary);
     command.push(format!("--port={port}").into());
     command.extend(words(
         "--bind-address=127.0.0.1 --skip-name-resolve --innodb-flush-log-at-trx-commit=1 \
