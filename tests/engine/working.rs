@@ -45,11 +45,8 @@ async fn a_worker_finds_rows_that_ring_no_bell_and_takes_its_leave(db: TestDb) {
         .await
         .unwrap();
     let stop = CancellationToken::new();
-    let settings = Settings {
-        name: "w-test".into(),
-        scan_interval: Duration::from_secs(1),
-        database_url: db.url.clone(),
-    };
+    let settings =
+        Settings { name: "w-test".into(), scan_interval: Duration::from_secs(1), database_url: db.url.clone() };
     let working = tokio::spawn(Worker::new(shop.core.clone(), settings, stop.clone()).run());
     // Heartbeats follow the server's time; the row is due on any clock.
     db.execute(&format!(

@@ -28,7 +28,10 @@ async fn r24_a_talkative_log_tells_no_secret(db: TestDb) {
         sign_in(&address, password).await;
     }
     // An error of the database with everything there: a table that is gone.
-    db.execute("DROP TABLE task_attempt").await.unwrap();
+    db.execute("DROP TABLE hold").await.unwrap();
+    let order = json!({"order_no": "o", "buyer": "b", "amount": 1, "currency": "CNY",
+                       "holds": [{"type": "stock", "key": "s", "qty": 1}]});
+    assert_eq!(api.post("/orders", order).await.status, 500);
     let ended = serve.stop();
 
     assert!(ended.stderr.lines().count() > 10, "the log said next to nothing, that tests nothing");
@@ -55,11 +58,7 @@ async fn with_a_password(db: &TestDb) -> String {
 }
 
 async fn sign_in(address: &str, password: &str) {
-    let http = reqwest::Client::builder()
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .build()
-        .unwrap();
+    let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let form = format!("username=wang&password={}", password.replace(' ', "+"));
     let answer = http
         .post(format!("{address}/login"))
