@@ -20,7 +20,7 @@ pub struct Shape {
     pub finished: i64,
 }
 
-const CHUNK: i64 = 2000;
+const CHUNK: i64 = 1000;
 const HOLDS_TO_CLOSE: i64 = 3;
 
 /// The same line for the same number each time, spread by a multiplicative hash.

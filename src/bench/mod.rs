@@ -5,7 +5,7 @@
 mod fill;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -113,83 +113,63 @@ pub async fn run(core: &Core, plan: &Plan) -> Result<Report> {
 }
 
 async fn release_all(core: &Core, plan: &Plan) -> Result<Run> {
-    let (done, transactions) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
-    let begin = Instant::now();
-    let mut workers = Vec::new();
-    for n in 0..plan.workers {
-        let (core, batch, done, transactions) = (core.clone(), plan.batch, done.clone(), transactions.clone());
-        workers.push(tokio::spawn(async move {
-            let actor = Actor::Worker(format!("bench-{n}"));
-            loop {
-                let ran = release::run_due(&core, &actor, batch).await?;
-                if ran.claimed == 0 {
-                    return Ok::<_, Error>(());
-                }
-                done.fetch_add(ran.claimed as i64, Ordering::Relaxed);
-                transactions.fetch_add(1, Ordering::Relaxed);
-            }
-        }));
-    }
-    join(workers).await?;
-    Ok(Run {
-        done: done.load(Ordering::Relaxed),
-        transactions: transactions.load(Ordering::Relaxed),
-        seconds: begin.elapsed().as_secs_f64(),
+    let batch = plan.batch;
+    drain(core, plan.workers, move |core, n| async move {
+        let ran = release::run_due(&core, &Actor::Worker(format!("bench-{n}")), batch).await?;
+        Ok(ran.claimed)
     })
+    .await
 }
 
 async fn close_all(core: &Core, plan: &Plan) -> Result<Run> {
+    let batch = plan.batch;
+    drain(
+        core,
+        plan.workers,
+        move |core, _| async move { Ok(close::close_due(&core, Trigger::Scan, batch).await?.found) },
+    )
+    .await
+}
+
+/// Repeats a step on so many workers side by side, each until its step finds nothing more.
+async fn drain<F>(core: &Core, workers: usize, step: impl Fn(Core, usize) -> F + Clone + Send + 'static) -> Result<Run>
+where
+    F: Future<Output = Result<usize>> + Send,
+{
     let (done, transactions) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
     let begin = Instant::now();
-    let mut workers = Vec::new();
-    for _ in 0..plan.workers {
-        let (core, batch, done, transactions) = (core.clone(), plan.batch, done.clone(), transactions.clone());
-        workers.push(tokio::spawn(async move {
+    let mut running = Vec::new();
+    for n in 0..workers {
+        let (core, step, done, transactions) = (core.clone(), step.clone(), done.clone(), transactions.clone());
+        running.push(tokio::spawn(async move {
             loop {
-                let swept = close::close_due(&core, Trigger::Scan, batch).await?;
-                if swept.found == 0 {
+                let found = step(core.clone(), n).await?;
+                if found == 0 {
                     return Ok::<_, Error>(());
                 }
-                done.fetch_add(swept.closed as i64, Ordering::Relaxed);
+                done.fetch_add(i64::try_from(found).unwrap_or(0), Ordering::Relaxed);
                 transactions.fetch_add(1, Ordering::Relaxed);
             }
         }));
     }
-    join(workers).await?;
-    Ok(Run {
-        done: done.load(Ordering::Relaxed),
-        transactions: transactions.load(Ordering::Relaxed),
-        seconds: begin.elapsed().as_secs_f64(),
-    })
+    join(running).await?;
+    let (done, transactions) = (done.load(Ordering::Relaxed), transactions.load(Ordering::Relaxed));
+    Ok(Run { done, transactions, seconds: begin.elapsed().as_secs_f64() })
 }
 
 async fn loop_release(core: &Core) -> Result<Run> {
     let connections = if core.db.dialect.has_one_writer() { 1 } else { LOOP_CONNECTIONS };
-    let done = Arc::new(AtomicI64::new(0));
-    let begin = Instant::now();
-    let mut workers = Vec::new();
-    for _ in 0..connections {
-        let (core, done) = (core.clone(), done.clone());
-        workers.push(tokio::spawn(async move {
-            while load::release_one(&core.db, core.now()).await? {
-                done.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok::<_, Error>(())
-        }));
-    }
-    join(workers).await?;
-    let done = done.load(Ordering::Relaxed);
-    Ok(Run { done, transactions: done, seconds: begin.elapsed().as_secs_f64() })
+    drain(core, connections, |core, _| async move { Ok(usize::from(load::release_one(&core.db, core.now()).await?)) })
+        .await
 }
 
 async fn loop_close(core: &Core) -> Result<Run> {
     let due = load::due_orders(&core.db, core.now()).await?;
-    let next = AtomicUsize::new(0);
+    let done = i64::try_from(due.len()).unwrap_or(0);
     let begin = Instant::now();
-    while let Some((id, order_no)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
-        load::close_one(&core.db, *id, order_no.clone(), core.now()).await?;
+    for (id, order_no) in due {
+        load::close_one(&core.db, id, order_no, core.now()).await?;
     }
-    let done = due.len() as i64;
     Ok(Run { done, transactions: done, seconds: begin.elapsed().as_secs_f64() })
 }
 

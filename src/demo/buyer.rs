@@ -1,10 +1,12 @@
 //! One visit to the simulated shop: an order is placed, then paid, cancelled, or forgotten; some pay too late.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::Plan;
 use super::catalogue::{Catalogue, row, shop};
@@ -25,6 +27,19 @@ enum Mood {
     Cancels,
     /// Pays, but after the order was closed.
     PaysLate,
+}
+
+/// How buyers reach the core: a few calls at once, the rest wait in line.
+pub(super) struct Door {
+    pub core: Core,
+    pub gate: Arc<Semaphore>,
+}
+
+impl Door {
+    /// The core, once it is this caller's turn.
+    async fn turn(&self) -> (&Core, Option<SemaphorePermit<'_>>) {
+        (&self.core, self.gate.acquire().await.ok())
+    }
 }
 
 pub(super) struct Visit {
@@ -81,14 +96,15 @@ impl Visit {
     }
 
     /// The whole visit. What the shop refuses ends it; what breaks is said in the log.
-    pub(super) async fn live(self, core: &Core, plan: Plan, rng: StdRng) {
+    pub(super) async fn live(self, door: &Door, placing: OwnedSemaphorePermit, plan: Plan, rng: StdRng) {
         let order_no = self.order.order_no.clone();
-        if let Err(error) = self.walk(core, plan, rng).await {
+        if let Err(error) = self.walk(door, placing, plan, rng).await {
             tracing::warn!(error = %error, order.no = order_no, "a visit to the simulated shop broke off");
         }
     }
 
-    async fn walk(self, core: &Core, plan: Plan, mut rng: StdRng) -> Result<()> {
+    async fn walk(self, door: &Door, placing: OwnedSemaphorePermit, plan: Plan, mut rng: StdRng) -> Result<()> {
+        let core = &door.core;
         let pay_within = Duration::from_secs(plan.pay_within_s().unsigned_abs());
         if let Some(mut coupon) = self.coupon {
             // Some coupons run out while their order waits.
@@ -100,47 +116,51 @@ impl Visit {
         if place_order(core, &shop(), order).await? != Placed::Placed {
             return Ok(());
         }
+        drop(placing);
         let minutes = rng.random_range(0.3..13.0);
         match self.mood {
             Mood::Forgets => {}
             Mood::Cancels => {
                 tokio::time::sleep(plan.minutes(minutes)).await;
-                close(core, &self.order.order_no, "buyer").await?;
+                close(door, &self.order.order_no, "buyer").await?;
             }
             Mood::Pays => {
                 if rng.random_bool(0.08) {
-                    pay(core, &self.order, Said::Failed, "a").await?;
+                    pay(door, &self.order, Said::Failed, "a").await?;
                 }
-                pay(core, &self.order, Said::Started, "b").await?;
+                pay(door, &self.order, Said::Started, "b").await?;
                 tokio::time::sleep(plan.minutes(minutes)).await;
-                pay(core, &self.order, Said::Succeeded, "b").await?;
+                pay(door, &self.order, Said::Succeeded, "b").await?;
                 if rng.random_bool(0.1) {
                     // Channels tell things twice.
-                    pay(core, &self.order, Said::Succeeded, "b").await?;
+                    pay(door, &self.order, Said::Succeeded, "b").await?;
                 }
                 tokio::time::sleep(plan.minutes(60.0)).await;
+                let (core, _turn) = door.turn().await;
                 complete_order(core, &self.order.order_no).await?;
             }
             Mood::PaysLate => {
                 tokio::time::sleep(plan.minutes(25.0)).await;
-                pay(core, &self.order, Said::Succeeded, "late").await?;
+                pay(door, &self.order, Said::Succeeded, "late").await?;
             }
         }
         if self.mood == Mood::Cancels && rng.random_bool(0.2) {
             // Two systems of the shop notice the same cancel.
-            close(core, &self.order.order_no, "channel").await?;
+            close(door, &self.order.order_no, "channel").await?;
         }
         Ok(())
     }
 }
 
-async fn close(core: &Core, order_no: &str, reason: &str) -> Result<()> {
+async fn close(door: &Door, order_no: &str, reason: &str) -> Result<()> {
+    let (core, _turn) = door.turn().await;
     let close = CloseOrder { order_no: order_no.into(), reason: reason.into(), trigger: Trigger::Api };
     close_order(core, &shop(), close).await?;
     Ok(())
 }
 
-async fn pay(core: &Core, order: &NewOrder, said: Said, attempt: &str) -> Result<()> {
+async fn pay(door: &Door, order: &NewOrder, said: Said, attempt: &str) -> Result<()> {
+    let (core, _turn) = door.turn().await;
     let payment = NewPayment {
         order_no: order.order_no.clone(),
         said,

@@ -6,10 +6,12 @@ mod buyer;
 mod catalogue;
 mod faults;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -18,6 +20,8 @@ use catalogue::Catalogue;
 
 /// Orders a day, after the seed "订单超时自动取消与库存回补".
 const ORDERS_A_DAY: f64 = 3200.0;
+/// Calls of all buyers together that run at once.
+const AT_ONCE: usize = 4;
 /// Time to pay in the shop's own time.
 const PAY_WITHIN_S: f64 = 900.0;
 
@@ -48,16 +52,20 @@ pub async fn run(core: Core, plan: Plan, stop: CancellationToken) -> Result<()> 
     let catalogue = Catalogue::open(&core, &mut rng).await?;
     let tracker = TaskTracker::new();
     tracker.spawn(faults::run(core.clone(), catalogue.clone(), plan, rng.next_u64(), stop.clone()));
+    let gate = Arc::new(Semaphore::new(AT_ONCE));
     let mut made: u64 = 0;
     let begin = tokio::time::Instant::now();
     while !stop.is_cancelled() {
         made += 1;
         let order = buyer::Visit::new(made, &catalogue, &mut rng);
-        let (core, stop_in, seed) = (core.clone(), stop.clone(), rng.next_u64());
+        let (stop_in, seed) = (stop.clone(), rng.next_u64());
+        let door = buyer::Door { core: core.clone(), gate: gate.clone() };
+        // A machine that can't keep up sees fewer buyers, not a growing queue.
+        let Ok(placing) = gate.clone().acquire_owned().await else { break };
         tracker.spawn(async move {
             tokio::select! {
                 () = stop_in.cancelled() => {}
-                () = order.live(&core, plan, StdRng::seed_from_u64(seed)) => {}
+                () = order.live(&door, placing, plan, StdRng::seed_from_u64(seed)) => {}
             }
         });
         let hour = shop_hour(begin.elapsed(), plan);

@@ -288,7 +288,6 @@ impl Dialect {
                 "PRAGMA foreign_keys = ON",
                 "PRAGMA busy_timeout = 10000",
                 "PRAGMA cache_size = -4000",
-                "PRAGMA temp_store = MEMORY",
             ],
             Engine::Postgres => &[
                 "SET statement_timeout = '60s'",
