@@ -299,7 +299,8 @@ impl Dialect {
                 "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                 "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'",
                 "SET SESSION time_zone = '+00:00'",
-                "SET SESSION innodb_lock_wait_timeout = 30",
+                // A paused process must not hold its locks for ever; MySQL has no such limit and skips the comment.
+                "SET SESSION innodb_lock_wait_timeout = 30 /*M!100300 , idle_transaction_timeout = 60 */",
             ],
         }
     }
