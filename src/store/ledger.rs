@@ -1,6 +1,8 @@
 //! Ledger rows: the figures of one resource. They change only together with their flow row (R2);
 //! locks are taken by type, then key, everywhere (R19).
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use sqlx::any::AnyRow;
 
@@ -69,7 +71,7 @@ fn read(row: &AnyRow) -> Result<Ledger> {
 }
 
 /// A resource by name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Key {
     #[serde(rename = "t", serialize_with = "code")]
     pub resource: ResourceType,
@@ -115,19 +117,18 @@ pub async fn lock_ids(conn: &mut Conn, rows: &[i64]) -> Result<Vec<Ledger>> {
 }
 
 /// Ids of the rows these keys mean for an order nobody knows: the live row, else the last retired one.
-pub async fn find_ids(conn: &mut Conn, keys: &[Key]) -> Result<Vec<(Key, i64)>> {
+pub async fn find_ids(conn: &mut Conn, keys: &[Key]) -> Result<HashMap<Key, i64>> {
     let d = conn.dialect;
     let from = d.rows_join(1, KEY, "ledger", "t.resource_type = v.t AND t.biz_key = v.k");
-    let sql = format!("SELECT t.resource_type, t.biz_key, t.id, t.generation FROM {from} ORDER BY t.generation");
-    let mut found: Vec<(Key, i64)> = Vec::new();
+    let sql = format!(
+        "SELECT t.resource_type, t.biz_key, t.id FROM {from} ORDER BY CASE WHEN t.generation = 0 THEN 0 ELSE 1 END, t.generation DESC"
+    );
+    let mut found = HashMap::new();
     for row in conn.built(sql).bind(json(keys)?).rows().await? {
         let Some(resource) = ResourceType::from_code(row.int(0)?) else { continue };
         let key = Key { resource, key: row.text(1)? };
-        match found.iter_mut().find(|(known, _)| *known == key) {
-            // Sorted by generation: the live row (0) comes first, later ones are retired.
-            Some(_) => {}
-            None => found.push((key, row.int(2)?)),
-        }
+        // Sorted: the live row first, then the one retired last.
+        found.entry(key).or_insert(row.int(2)?);
     }
     Ok(found)
 }

@@ -315,12 +315,14 @@ pub async fn insert(conn: &mut Conn, tasks: &[NewTask], now: i64) -> Result<()> 
     Ok(())
 }
 
-/// A row that a shop wrote becomes the close's own: quantity and ledger row come from the hold (R4).
+/// A row that a shop wrote becomes the close's own: quantity and ledger row come from the hold (R4). One that
+/// was force-closed stays so.
 pub async fn take_over(conn: &mut Conn, id: i64, qty: i64, ledger_id: Option<i64>, now: i64) -> Result<()> {
     let hit = conn
         .stmt(
-            "UPDATE order_release_task SET qty = $2, ledger_id = $3, next_at = $4, status = 0, kind = NULL, error = NULL, \
-             fence = fence + 1, version = version + 1 WHERE id = $1 AND status IN (0, 2, 3) AND ledger_id IS NULL",
+            "UPDATE order_release_task SET qty = $2, ledger_id = $3, next_at = CASE status WHEN 4 THEN next_at ELSE $4 END, \
+             status = CASE status WHEN 4 THEN 4 ELSE 0 END, kind = NULL, error = NULL, fence = fence + 1, version = version + 1 \
+             WHERE id = $1 AND status IN (0, 2, 3, 4) AND ledger_id IS NULL",
         )
         .bind(id)
         .bind(qty)

@@ -72,6 +72,36 @@ async fn spawn_retry(shop: &Shop, by: &'static str, id: i64) -> Retried {
     tokio::spawn(async move { shop.retry(by, id).await }).await.unwrap()
 }
 
+on_every_engine!(r20_a_retry_of_a_shops_own_row_is_on_the_audit_log_once);
+
+async fn r20_a_retry_of_a_shops_own_row_is_on_the_audit_log_once(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    let ask = |order_no: &str| {
+        format!(
+            "INSERT INTO order_release_task (order_no, resource_type, biz_key, qty) VALUES ('{order_no}', 1, 's', 1)"
+        )
+    };
+    for (order_no, ends) in [("closed", TaskStatus::Succeeded), ("paid", TaskStatus::Manual)] {
+        shop.placed(an_order(order_no)).await;
+        if order_no == "paid" {
+            shop.pay(order_no).await;
+        } else {
+            shop.close(order_no, "buyer").await;
+        }
+        db.execute(&ask(order_no)).await.unwrap();
+        let before = db.count(AUDITED).await;
+        let retried = shop.retry("zhang", shop.task(order_no).await.id).await;
+        assert_eq!(shop.task(order_no).await.status, ends, "{retried:?}");
+        assert_eq!(db.count(AUDITED).await - before, 1, "{order_no}");
+    }
+    // Pressed again: the finished one says so and leaves no trace.
+    let again = shop.retry("li", shop.task("closed").await.id).await;
+    assert!(matches!(again, Retried::AlreadyDone(_)), "{again:?}");
+    assert_eq!(db.count(AUDITED).await, 2);
+    shop.rules_hold().await;
+}
+
 on_every_engine!(r20_a_retry_against_a_force_close_leaves_one_of_them);
 
 async fn r20_a_retry_against_a_force_close_leaves_one_of_them(db: TestDb) {

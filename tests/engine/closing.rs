@@ -7,10 +7,12 @@ use futures_util::future::join_all;
 use handback::core::order::close::{Closed, Swept};
 use handback::core::order::pay::Paid;
 use handback::core::order::place::Placed;
+use handback::core::release::act::ForceClosed;
 use handback::core::words::{Action, AttemptOutcome, FailureKind, OrderStatus, ResourceType, TaskStatus};
+use sqlx::Executor as _;
 use tokio::sync::Barrier;
 
-use crate::support::database::{TestDb, on_every_engine};
+use crate::support::database::{Engine, TestDb, on_every_engine, on_every_server};
 use crate::support::shop::{MINUTE, Ordering, Shop, a_payment, an_order};
 
 use ResourceType::{Coupon, Quota, Stock};
@@ -82,6 +84,83 @@ async fn r4_a_close_takes_over_a_row_that_the_shop_wrote_first(db: TestDb) {
         ]
     );
     assert_eq!(shop.stock_figures("s").await, (10, 0, 0));
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r4_a_close_lets_a_force_closed_row_of_the_shop_owe_what_the_hold_has_left);
+
+async fn r4_a_close_lets_a_force_closed_row_of_the_shop_owe_what_the_hold_has_left(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    for (order_no, key, asked) in [("less", "s", 2), ("more", "t", 9)] {
+        shop.stock(key, 10).await;
+        shop.placed(an_order(order_no).holding(Stock, key, 5)).await;
+        a_shop_asks(&db, order_no, key, asked).await;
+        let row = shop.task(order_no).await;
+        assert!(matches!(shop.force_close("zhang", row.id, row.version).await, ForceClosed::ForceClosed(_)));
+    }
+    shop.later(20 * MINUTE);
+    assert_eq!(shop.sweep().await, Swept { found: 2, closed: 2, postponed: 0 });
+    shop.work().await;
+    for (order_no, key) in [("less", "s"), ("more", "t")] {
+        let row = shop.task(order_no).await;
+        assert_eq!((row.status, row.qty, row.is_owed), (TaskStatus::ForceClosed, 5, true));
+        // Nothing moved: a person said so (R21).
+        assert_eq!(shop.stock_figures(key).await, (5, 5, 0));
+    }
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r15_an_order_whose_release_ran_before_it_came_is_refused);
+
+async fn r15_an_order_whose_release_ran_before_it_came_is_refused(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    shop.placed(an_order("theirs").holding(Stock, "s", 5)).await;
+    a_shop_asks(&db, "o", "s", 2).await;
+    shop.work().await;
+    assert_eq!(shop.stock_figures("s").await, (7, 3, 0));
+    assert_eq!(shop.place(an_order("o").holding(Stock, "s", 2)).await, Placed::Tombstone);
+    assert_eq!(shop.stock_figures("s").await, (7, 3, 0));
+    // A row that nobody has run yet is the close of the order that comes after it.
+    a_shop_asks(&db, "p", "s", 1).await;
+    assert_eq!(shop.place(an_order("p").holding(Stock, "s", 1)).await, Placed::Placed);
+    shop.work().await;
+    assert_eq!(shop.status("p").await, OrderStatus::Closed);
+    assert_eq!(shop.stock_figures("s").await, (7, 3, 0));
+    shop.rules_hold().await;
+}
+
+on_every_server!(r19_placing_waits_for_payments_before_it_locks_a_ledger_row);
+
+async fn r19_placing_waits_for_payments_before_it_locks_a_ledger_row(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    assert_eq!(shop.pay("o").await, Paid::UnknownOrder);
+    let mut holder = db.connect().await.unwrap();
+    for sql in ["BEGIN", "SELECT id FROM payment FOR UPDATE"] {
+        holder.execute(sql).await.unwrap();
+    }
+    let placing = tokio::spawn({
+        let shop = shop.clone();
+        async move { shop.place(an_order("o").holding(Stock, "s", 2)).await }
+    });
+    let waiting = match db.engine {
+        Engine::Postgres => {
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        }
+        _ => {
+            "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p \
+             ON p.id = t.trx_mysql_thread_id WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()"
+        }
+    };
+    while db.count(waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
+    // Nobody who works on the ledger waits behind it.
+    db.execute("SELECT id FROM ledger WHERE biz_key = 's' FOR UPDATE NOWAIT").await.unwrap();
+    holder.execute("ROLLBACK").await.unwrap();
+    assert_eq!(placing.await.unwrap(), Placed::Placed);
+    assert_eq!(shop.status("o").await, OrderStatus::Paid);
     shop.rules_hold().await;
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::core::order::{Left, holds_left, is_unadopted, pay};
+use crate::core::order::{Left, holds_left, is_shops, is_unadopted, pay};
 use crate::core::text;
 use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, OrderStatus, PaymentStatus, Trigger, source};
 use crate::core::{Core, Error, Result, counters, task as core_task};
@@ -105,7 +105,8 @@ async fn close_pending(
 }
 
 /// One release task per hold that has something left. A row that the shop wrote under the same key is taken
-/// over with the hold's quantity; one for a key of which nothing is left succeeds as "nothing locked".
+/// over with the hold's quantity (one that was force-closed stays so, and owes it); one for a key of which
+/// nothing is left succeeds as "nothing locked".
 async fn write_releases(
     conn: &mut Conn,
     order: &Order,
@@ -118,7 +119,7 @@ async fn write_releases(
     let mut adopted = Vec::new();
     for left in holds_left(&holds, &tasks, order.round).into_iter().filter(|left| left.left > 0) {
         let own = tasks.iter().find(|task| {
-            is_unadopted(task)
+            is_shops(task)
                 && task.action == Action::Release
                 && task.round == order.round
                 && task.resource == left.hold.resource

@@ -48,7 +48,7 @@ pub fn holds_left(holds: &[Hold], tasks: &[Task], round: i64) -> Vec<Left> {
                         && task.key == hold.key
                         && matches!(task.action, Action::Settle | Action::Release)
                         && task.status != TaskStatus::Superseded
-                        && !is_unadopted(task)
+                        && !is_shops(task)
                 })
                 .map(|task| task.qty)
                 .sum();
@@ -59,7 +59,13 @@ pub fn holds_left(holds: &[Hold], tasks: &[Task], round: i64) -> Vec<Left> {
 
 /// A row that a shop wrote itself and that nobody has taken over or finished.
 pub fn is_unadopted(task: &Task) -> bool {
-    task.ledger_id.is_none() && task.source == source::CLOSE && task.status.is_unfinished()
+    is_shops(task) && task.status.is_unfinished()
+}
+
+/// A row that a shop wrote itself and that no close has taken over: its quantity is the shop's word. One that
+/// was force-closed still owes what the hold has left.
+pub fn is_shops(task: &Task) -> bool {
+    task.ledger_id.is_none() && task.source == source::CLOSE && (task.status.is_unfinished() || task.is_owed)
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use crate::store::counter::Counts;
 use crate::store::flow::NewFlow;
 use crate::store::ledger::{Change, Key, Ledger, Terms};
 use crate::store::order::{Hold, Order};
-use crate::store::{self, Conn, Decision, counter, flow, ledger, order, payment};
+use crate::store::payment::Payment;
+use crate::store::{self, Conn, Decision, counter, flow, ledger, order, payment, task};
 
 /// One thing to lock. Two lines of the same type and key add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +125,12 @@ async fn place(
             () => Placed::Exists,
         }));
     }
+    // Payments and tasks before ledger rows (R19).
+    let early = payment::lock_of_order(conn, &row.order_no).await?;
+    if task::lock_of_ref(conn, &row.order_no).await?.iter().any(|task| !task.status.is_unfinished()) {
+        // A shop's own row was worked off before: the release came before its lock (R15).
+        return Ok(Decision::Rollback(Placed::Tombstone));
+    }
     let keys: Vec<Key> = wanted.keys().map(|(resource, key)| Key { resource: *resource, key: key.clone() }).collect();
     let rows = if keys.is_empty() { Vec::new() } else { ledger::lock_keys(conn, &keys).await? };
     let plan = match plan(row, wanted, &rows) {
@@ -140,14 +147,13 @@ async fn place(
     }
     let mut counts = Counts::default();
     counts.add(counters::PLACED, "", 1);
-    pay_at_once(conn, row, &mut counts).await?;
+    pay_at_once(conn, row, early, &mut counts).await?;
     counter::append(conn, &counts, row.placed_at).await?;
     Ok(Decision::Commit(Placed::Placed))
 }
 
 /// An order of amount 0, or whose payment came before it, is paid as it is placed (R9).
-async fn pay_at_once(conn: &mut Conn, row: &Order, counts: &mut Counts) -> store::Result<()> {
-    let early = payment::lock_of_order(conn, &row.order_no).await?;
+async fn pay_at_once(conn: &mut Conn, row: &Order, early: Vec<Payment>, counts: &mut Counts) -> store::Result<()> {
     if early.is_empty() && row.amount > 0 {
         return Ok(());
     }

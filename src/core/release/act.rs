@@ -10,7 +10,7 @@ use crate::core::{Core, Error, Result};
 use crate::store::task::{Due, Task};
 use crate::store::{self, Conn, Decision, audit, flow, order as order_rows, task};
 
-use super::{Care, isolate, kind_of, run_batch};
+use super::{Care, finish_unadopted, isolate, kind_of, run_batch};
 
 /// How a retry ended, with the task as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,17 +90,39 @@ async fn retry_foreign(core: &Core, actor: &Actor, seen: Task, reason: &str) -> 
     let order = order_rows::find(&mut core.db.read().await?, &seen.order_no).await?;
     match order {
         Some(order) if order.status == OrderStatus::Pending => Ok(Retried::OrderOpen(seen)),
-        Some(order) if !order.is_tombstone() => {
-            super::adopt(core, actor, &seen.order_no).await?;
-            let after = task::find(&mut core.db.read().await?, seen.id).await?;
-            Ok(match after {
-                Some(after) if after.status == TaskStatus::Succeeded => Retried::Succeeded(after),
-                Some(after) => Retried::Failed(after),
-                None => Retried::Unknown,
-            })
-        }
+        Some(order) if !order.is_tombstone() => finish_here(core, actor, seen, reason).await,
         _ => retry_here(core, actor, seen, reason).await,
     }
+}
+
+/// Ends a shop's row that no close took over, at a person's word: one transaction with its audit row.
+async fn finish_here(core: &Core, actor: &Actor, seen: Task, reason: &str) -> Result<Retried> {
+    let now = core.now();
+    let work = Arc::new((core.clone(), actor.to_string(), reason.to_owned(), seen));
+    let retried = core.db.write(move |conn| {
+        let work = work.clone();
+        Box::pin(async move {
+            let (core, actor, reason, seen) = &*work;
+            let ran = finish_unadopted(conn, &seen.order_no, super::Unadopted::One(seen.id), now, actor, core).await?;
+            let Some(after) = task::find(conn, seen.id).await? else {
+                return Ok(Decision::Rollback(Retried::Unknown));
+            };
+            if ran == super::Ran::default() {
+                // A close or another person was faster: nothing was done here.
+                return Ok(Decision::Rollback(match after.status {
+                    TaskStatus::Succeeded => Retried::AlreadyDone(after),
+                    TaskStatus::ForceClosed | TaskStatus::Superseded => Retried::NotRetryable(after),
+                    _ => Retried::Failed(after),
+                }));
+            }
+            audit_task(conn, "task.retry", actor, reason, seen, &after, now).await?;
+            Ok(Decision::Commit(match after.status {
+                TaskStatus::Succeeded => Retried::Succeeded(after),
+                _ => Retried::Failed(after),
+            }))
+        })
+    });
+    Ok(retried.await?)
 }
 
 /// One task of [`release_type`], and how it ended.

@@ -8,7 +8,7 @@
 pub mod act;
 pub mod plan;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use crate::core::order::close::{self, CloseOrder};
@@ -290,7 +290,11 @@ async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<F
     let numbers: HashSet<String> = due.iter().filter(|t| is_foreign(t)).map(|t| t.order_no.clone()).collect();
     let mut sorted: Vec<String> = numbers.into_iter().collect();
     sorted.sort_unstable();
-    let known = order_rows::statuses(conn, &sorted).await?;
+    let known: HashMap<String, bool> = order_rows::statuses(conn, &sorted)
+        .await?
+        .into_iter()
+        .map(|(no, _, is_tombstone)| (no, is_tombstone))
+        .collect();
     let mut foreign = Foreign::default();
     let mut rest = Vec::with_capacity(due.len());
     let mut keys = Vec::new();
@@ -299,9 +303,9 @@ async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<F
             rest.push(task);
             continue;
         }
-        match known.iter().find(|(no, _, _)| *no == task.order_no) {
-            Some((_, _, true)) => foreign.nothing.push(task),
-            Some((_, _, false)) => foreign.adopt.entry(task.order_no).or_default().push(task.id),
+        match known.get(&task.order_no) {
+            Some(true) => foreign.nothing.push(task),
+            Some(false) => foreign.adopt.entry(task.order_no).or_default().push(task.id),
             None => {
                 keys.push(Key { resource: task.resource, key: task.key.clone() });
                 rest.push(task);
@@ -310,8 +314,7 @@ async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<F
     }
     let found = ledger::find_ids(conn, &keys).await?;
     for task in rest.iter_mut().filter(|t| is_foreign(t)) {
-        let id = found.iter().find(|(key, _)| key.resource == task.resource && key.key == task.key).map(|(_, id)| *id);
-        task.ledger_id = id;
+        task.ledger_id = found.get(&Key { resource: task.resource, key: task.key.clone() }).copied();
     }
     *due = rest;
     Ok(foreign)
@@ -322,8 +325,7 @@ fn is_foreign(task: &Due) -> bool {
 }
 
 /// A row that a shop wrote for an order Handback knows: its close is called first (reason `shop`, trigger
-/// `outbox`) and takes the row over. What is left of an order that is closed already was not locked; of a paid
-/// one it is a mismatch.
+/// `outbox`) and takes the row over.
 async fn adopt(core: &Core, worker: &Actor, order_no: &str) -> Result<Ran> {
     let close = CloseOrder { order_no: order_no.to_owned(), reason: close::SHOP.into(), trigger: Trigger::Outbox };
     close::close_order(core, &Actor::Trigger(Trigger::Outbox), close).await?;
@@ -331,32 +333,53 @@ async fn adopt(core: &Core, worker: &Actor, order_no: &str) -> Result<Ran> {
     let ran = core.db.write(move |conn| {
         let (core, actor, order_no) = (core_in.clone(), actor.clone(), no.clone());
         Box::pin(async move {
-            let Some(order_row) = order_rows::lock(conn, &order_no).await? else {
-                return Ok(Decision::Rollback(Ran::default()));
-            };
-            let tasks = task::lock_of_ref(conn, &order_no).await?;
-            let left: Vec<Due> = tasks.iter().filter(|t| order::is_unadopted(t)).map(Due::of).collect();
-            let mut counts = Counts::default();
-            // They were counted as claimed when the batch set them aside.
-            let mut ran = Ran::default();
-            if order_row.closed_at.is_some() {
-                succeed(conn, &left, AttemptOutcome::NothingLocked, now, &actor, &mut counts).await?;
-                ran.succeeded = left.len();
-            } else {
-                let mut failures = Vec::new();
-                for task in &left {
-                    let kind = FailureKind::StateMismatch;
-                    let error =
-                        format!("order {order_no} is {}; a shop asked to release {}", order_row.status, task.key);
-                    counts.add(counters::FAILED, format!("{}/{kind}", task.resource), 1);
-                    failures.push(core_task::failed(task, kind, error, now, &core.policy));
-                }
-                task::fail(conn, &failures, now, &actor).await?;
-                ran.failed = failures.len();
-            }
-            counter::append(conn, &counts, now).await?;
-            Ok(Decision::Commit(ran))
+            Ok(Decision::Commit(finish_unadopted(conn, &order_no, Unadopted::All, now, &actor, &core).await?))
         })
     });
     Ok(ran.await?)
+}
+
+/// Which of the rows that a close didn't take over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unadopted {
+    All,
+    One(i64),
+}
+
+/// Ends rows that a shop wrote and no close took over: of an order that is closed they were not locked; of a
+/// paid one they are a mismatch. Locks the order, then its tasks (R19).
+async fn finish_unadopted(
+    conn: &mut Conn,
+    order_no: &str,
+    which: Unadopted,
+    now: i64,
+    actor: &str,
+    core: &Core,
+) -> store::Result<Ran> {
+    let Some(order_row) = order_rows::lock(conn, order_no).await? else { return Ok(Ran::default()) };
+    let tasks = task::lock_of_ref(conn, order_no).await?;
+    let is_meant = |task: &&task::Task| match which {
+        Unadopted::All => order::is_unadopted(task),
+        Unadopted::One(id) => task.id == id && order::is_unadopted(task),
+    };
+    let left: Vec<Due> = tasks.iter().filter(is_meant).map(Due::of).collect();
+    let mut counts = Counts::default();
+    // They were counted as claimed when the batch set them aside.
+    let mut ran = Ran::default();
+    if order_row.closed_at.is_some() {
+        succeed(conn, &left, AttemptOutcome::NothingLocked, now, actor, &mut counts).await?;
+        ran.succeeded = left.len();
+    } else {
+        let mut failures = Vec::new();
+        for task in &left {
+            let kind = FailureKind::StateMismatch;
+            let error = format!("order {order_no} is {}; a shop asked to release {}", order_row.status, task.key);
+            counts.add(counters::FAILED, format!("{}/{kind}", task.resource), 1);
+            failures.push(core_task::failed(task, kind, error, now, &core.policy));
+        }
+        task::fail(conn, &failures, now, actor).await?;
+        ran.failed = failures.len();
+    }
+    counter::append(conn, &counts, now).await?;
+    Ok(ran)
 }
