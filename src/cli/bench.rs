@@ -4,6 +4,7 @@ use super::outcome::{Failure, Outcome};
 use super::start;
 use crate::bench::{self, Plan, Report, Shape, What};
 use crate::config::Config;
+use crate::trigger::scan;
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Kind {
@@ -28,9 +29,9 @@ pub(super) struct Args {
     /// Workers side by side
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
-    /// Tasks, or orders, in one transaction
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(i64).range(1..=10_000))]
-    batch: i64,
+    /// Tasks, or orders, in one transaction; as many as `serve` takes when not given
+    #[arg(long, value_parser = clap::value_parser!(i64).range(1..=10_000))]
+    batch: Option<i64>,
     /// Compare with the loop of one task a transaction: three interleaved rounds, medians
     #[arg(long)]
     baseline: bool,
@@ -60,7 +61,10 @@ pub(super) async fn run(args: &Args, config: &Config) -> Result<Outcome, Failure
             finished: args.finished,
         },
         workers: usize::from(args.workers),
-        batch: args.batch,
+        batch: args.batch.unwrap_or(match args.kind {
+            Kind::Release => core.db.dialect.batch(),
+            Kind::Close => scan::BATCH,
+        }),
         with_baseline: args.baseline,
     };
     let report = bench::run(&core, &plan).await?;

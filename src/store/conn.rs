@@ -128,6 +128,21 @@ impl<'c> Stmt<'c> {
         Ok(sqlx::query_with(sql, arguments).fetch_all(&mut *conn.inner).await?)
     }
 
+    /// Many narrow rows of a SELECT with `columns` columns. SQLite hands each row from its own thread to ours,
+    /// which costs more than reading it; there they come packed as one text, a JSON list a line.
+    pub async fn many(self, columns: usize) -> Result<Many> {
+        if !self.conn.dialect.packs_rows() {
+            return Ok(Many::Rows(self.rows().await?));
+        }
+        let names = (0..columns).map(|n| format!("c{n}")).collect::<Vec<_>>().join(", ");
+        let sql = format!(
+            "WITH packed({names}) AS ({}) SELECT group_concat(json_array({names}), char(10)) FROM packed",
+            self.sql.as_str()
+        );
+        let row = Stmt { sql: AssertSqlSafe(sql).into_sql_str(), ..self }.row().await?;
+        Ok(Many::Packed(row.map(|row| row.opt_text(0)).transpose()?.flatten().unwrap_or_default()))
+    }
+
     pub async fn row(self) -> Result<Option<AnyRow>> {
         let (conn, sql, arguments) = self.prepare()?;
         Ok(sqlx::query_with(sql, arguments).fetch_optional(&mut *conn.inner).await?)
@@ -209,6 +224,55 @@ impl RowExt for AnyRow {
     }
     fn opt_text(&self, at: usize) -> Result<Option<String>> {
         Ok(self.try_get(at)?)
+    }
+}
+
+/// The rows of [`Stmt::many`].
+pub enum Many {
+    Rows(Vec<AnyRow>),
+    Packed(String),
+}
+
+impl Many {
+    pub fn read<T>(&self, read: impl Fn(&dyn RowExt) -> Result<T>) -> Result<Vec<T>> {
+        match self {
+            Self::Rows(rows) => rows.iter().map(|row| read(row)).collect(),
+            Self::Packed(lines) => lines.lines().map(|line| read(&Packed::of(line)?)).collect(),
+        }
+    }
+}
+
+/// A row as a JSON list of its columns.
+struct Packed(Vec<serde_json::Value>);
+
+impl Packed {
+    fn of(line: &str) -> Result<Self> {
+        let row = serde_json::from_str(line);
+        row.map(Self).map_err(|error| Error::broken(format!("a packed row can't be read: {error}")))
+    }
+
+    fn cell(&self, at: usize) -> Result<Option<&serde_json::Value>> {
+        let cell = self.0.get(at).ok_or_else(|| Error::broken(format!("a packed row has no column {at}")))?;
+        Ok((!cell.is_null()).then_some(cell))
+    }
+}
+
+fn missing(at: usize) -> Error {
+    Error::broken(format!("column {at} of a packed row is not what it should be"))
+}
+
+impl RowExt for Packed {
+    fn int(&self, at: usize) -> Result<i64> {
+        self.opt_int(at)?.ok_or_else(|| missing(at))
+    }
+    fn opt_int(&self, at: usize) -> Result<Option<i64>> {
+        self.cell(at)?.map(|cell| cell.as_i64().ok_or_else(|| missing(at))).transpose()
+    }
+    fn text(&self, at: usize) -> Result<String> {
+        self.opt_text(at)?.ok_or_else(|| missing(at))
+    }
+    fn opt_text(&self, at: usize) -> Result<Option<String>> {
+        self.cell(at)?.map(|cell| cell.as_str().map(str::to_owned).ok_or_else(|| missing(at))).transpose()
     }
 }
 

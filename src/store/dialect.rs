@@ -81,6 +81,19 @@ impl Dialect {
         self.engine == Engine::Sqlite
     }
 
+    /// Are many rows cheaper as one text?
+    pub fn packs_rows(self) -> bool {
+        self.engine == Engine::Sqlite
+    }
+
+    /// Most tasks in one transaction. What a commit costs on SQLite hardly grows with its size.
+    pub fn batch(self) -> i64 {
+        match self.engine {
+            Engine::Sqlite => 4000,
+            Engine::Postgres | Engine::Mysql => 1000,
+        }
+    }
+
     /// Can another process be told at once that there is work?
     pub fn can_notify(self) -> bool {
         self.engine == Engine::Postgres

@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use sqlx::any::AnyRow;
 
-use super::conn::{Conn, RowExt as _};
+use super::conn::{Conn, RowExt};
 use super::db::Result;
 use super::dialect::{Cell, Cells};
 use super::error::{Class, Error};
@@ -47,8 +46,9 @@ impl Ledger {
 
 const COLUMNS: &str = "t.id, t.resource_type, t.biz_key, t.available, t.locked, t.sold, t.kind, t.owner, t.issuer, t.holder_no, \
      t.holder_round, t.expires_at, t.original_expires_at, t.extended_by, t.retired_at";
+const COLUMN_COUNT: usize = 15;
 
-fn read(row: &AnyRow) -> Result<Ledger> {
+fn read(row: &dyn RowExt) -> Result<Ledger> {
     let resource =
         ResourceType::from_code(row.int(1)?).ok_or_else(|| Error::broken("a ledger row has an unknown type"))?;
     Ok(Ledger {
@@ -104,7 +104,7 @@ pub async fn lock_keys(conn: &mut Conn, keys: &[Key]) -> Result<Vec<Ledger>> {
     let d = conn.dialect;
     let from = d.rows_join(1, KEY, "ledger", "t.resource_type = v.t AND t.biz_key = v.k AND t.generation = 0");
     let sql = format!("SELECT {COLUMNS} FROM {from} ORDER BY t.resource_type, t.biz_key{}", d.for_update_of_t());
-    conn.built(sql).bind(json(&sorted)?).rows().await?.iter().map(read).collect()
+    conn.built(sql).bind(json(&sorted)?).many(COLUMN_COUNT).await?.read(read)
 }
 
 /// Locks these rows, live or retired. `rows` must be sorted by type, key and id; it is the lock order.
@@ -113,7 +113,7 @@ pub async fn lock_ids(conn: &mut Conn, rows: &[i64]) -> Result<Vec<Ledger>> {
     let d = conn.dialect;
     let from = d.rows_join(1, ID, "ledger", "t.id = v.i");
     let sql = format!("SELECT {COLUMNS} FROM {from} ORDER BY t.resource_type, t.biz_key, t.id{}", d.for_update_of_t());
-    conn.built(sql).bind(json(&ids)?).rows().await?.iter().map(read).collect()
+    conn.built(sql).bind(json(&ids)?).many(COLUMN_COUNT).await?.read(read)
 }
 
 /// Ids of the rows these keys mean for an order nobody knows: the live row, else the last retired one.
@@ -138,7 +138,7 @@ pub async fn find(conn: &mut Conn, resource: ResourceType, key: &str) -> Result<
     let sql = format!(
         "SELECT {COLUMNS} FROM ledger t WHERE t.resource_type = $1 AND t.biz_key = $2 ORDER BY CASE WHEN t.generation = 0 THEN 0 ELSE 1 END, t.generation DESC LIMIT 1"
     );
-    conn.built(sql).bind(resource.code()).bind(key).row().await?.as_ref().map(read).transpose()
+    conn.built(sql).bind(resource.code()).bind(key).row().await?.map(|row| read(&row)).transpose()
 }
 
 /// Locks the live row of this name.
@@ -147,7 +147,7 @@ pub async fn lock(conn: &mut Conn, resource: ResourceType, key: &str) -> Result<
         "SELECT {COLUMNS} FROM ledger t WHERE t.resource_type = $1 AND t.biz_key = $2 AND t.generation = 0{}",
         conn.dialect.for_update()
     );
-    conn.built(sql).bind(resource.code()).bind(key).row().await?.as_ref().map(read).transpose()
+    conn.built(sql).bind(resource.code()).bind(key).row().await?.map(|row| read(&row)).transpose()
 }
 
 /// What is needed to open a row.

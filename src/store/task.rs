@@ -4,7 +4,7 @@
 use serde::Serialize;
 use sqlx::any::AnyRow;
 
-use super::conn::{Conn, RowExt as _};
+use super::conn::{Conn, RowExt};
 use super::db::Result;
 use super::dialect::{Cell, Cells};
 use super::error::Error;
@@ -142,8 +142,9 @@ impl Due {
 
 const DUE: &str =
     "t.id, t.order_no, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.retry, t.ledger_id, t.first_failed_at";
+const DUE_COLUMNS: usize = 10;
 
-fn read_due(row: &AnyRow) -> Result<Due> {
+fn read_due(row: &dyn RowExt) -> Result<Due> {
     let unknown = || Error::broken("a task row has an unknown type or action");
     Ok(Due {
         id: row.int(0)?,
@@ -165,7 +166,7 @@ pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<Due>> {
         "SELECT {DUE} FROM order_release_task t WHERE t.next_at <= $1 ORDER BY t.next_at LIMIT $2{}",
         conn.dialect.for_update_skip()
     );
-    conn.built(sql).bind(now).bind(limit).rows().await?.iter().map(read_due).collect()
+    conn.built(sql).bind(now).bind(limit).many(DUE_COLUMNS).await?.read(read_due)
 }
 
 /// Claims these tasks, as far as they are still due and nobody else has them.
@@ -175,7 +176,7 @@ pub async fn claim_ids(conn: &mut Conn, ids: &[i64], now: i64) -> Result<Vec<Due
         conn.dialect.in_ids(1),
         conn.dialect.for_update_skip()
     );
-    conn.built(sql).bind(json(ids)?).bind(now).rows().await?.iter().map(read_due).collect()
+    conn.built(sql).bind(json(ids)?).bind(now).many(DUE_COLUMNS).await?.read(read_due)
 }
 
 #[derive(Serialize)]

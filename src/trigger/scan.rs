@@ -8,7 +8,7 @@ use crate::core::{Core, Result};
 use crate::store::{order, payment};
 
 /// Due orders closed in one transaction.
-pub const BATCH: i64 = 500;
+pub const BATCH: i64 = 1000;
 
 /// One look: closes what is due, then matches payments whose order has appeared. Answers whether there may be more.
 pub async fn run_once(core: &Core) -> Result<bool> {

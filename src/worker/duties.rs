@@ -8,9 +8,6 @@ use crate::core::{Core, Result, release};
 use crate::store::{Decision, counter, idempotency, order, task, worker};
 use crate::trigger::scan;
 
-/// Largest batch of tasks in one transaction.
-pub const BATCH: i64 = 1000;
-
 /// The longest wait between two looks at the queue: rows that a shop wrote by plain SQL ring no bell.
 pub const LOOK_MS: i64 = 500;
 
@@ -27,21 +24,25 @@ pub enum Next {
 /// The size of the next batch. After an unclean end it starts at one and doubles with each batch that went
 /// well, so that a task that kills the process is found alone (R11).
 #[derive(Debug)]
-pub struct BatchSize(AtomicI64);
+pub struct BatchSize {
+    size: AtomicI64,
+    most: i64,
+}
 
 impl BatchSize {
-    pub fn new(after_unclean_end: bool) -> Self {
-        Self(AtomicI64::new(if after_unclean_end { 1 } else { BATCH }))
+    /// `most` is the largest batch that suits the engine.
+    pub fn new(most: i64, after_unclean_end: bool) -> Self {
+        Self { size: AtomicI64::new(if after_unclean_end { 1 } else { most }), most }
     }
 
     pub fn now(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
+        self.size.load(Ordering::Relaxed)
     }
 
     fn went_well(&self) {
         let size = self.now();
-        if size < BATCH {
-            self.0.store((size * 2).min(BATCH), Ordering::Relaxed);
+        if size < self.most {
+            self.size.store((size * 2).min(self.most), Ordering::Relaxed);
         }
     }
 }

@@ -48,7 +48,7 @@ impl Worker {
     pub async fn run(self) {
         let unclean = self.bury_the_silent().await;
         let me = Arc::new(self);
-        let size = Arc::new(BatchSize::new(unclean));
+        let size = Arc::new(BatchSize::new(me.core.db.dialect.batch(), unclean));
         let tracker = TaskTracker::new();
         let executors = if me.core.db.dialect.has_one_writer() { 1 } else { 2 };
         for _ in 0..executors {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use handback::core::words::{Actor, ResourceType};
-use handback::worker::duties::{BATCH, BatchSize, Next, release_once};
+use handback::worker::duties::{BatchSize, Next, release_once};
 use handback::worker::{Settings, Worker};
 use tokio_util::sync::CancellationToken;
 
@@ -19,8 +19,8 @@ async fn r11_after_an_unclean_end_batches_start_at_one_and_grow(db: TestDb) {
         shop.placed(an_order(&format!("o{n}")).holding(ResourceType::Stock, "s", 1)).await;
         shop.close(&format!("o{n}"), "buyer").await;
     }
-    assert_eq!(BatchSize::new(false).now(), BATCH);
-    let size = BatchSize::new(true);
+    assert_eq!(BatchSize::new(100, false).now(), 100);
+    let size = BatchSize::new(100, true);
     let worker = Actor::Worker("w1".into());
     let done = "SELECT COUNT(*) FROM order_release_task WHERE status = 1";
     for (batch, so_far) in [(1, 1), (2, 3), (4, 7), (8, 12)] {

@@ -201,7 +201,7 @@ async fn run_batch(
         batch.ran.succeeded += foreign.nothing.len();
         batch.adopt = foreign.adopt;
     }
-    let (done, failed) = move_ledgers(conn, &due, now, actor, core).await?;
+    let (done, failed) = move_ledgers(conn, due, now, actor, core).await?;
     succeed(conn, &done, AttemptOutcome::Succeeded, now, actor, &mut counts).await?;
     for (failure, task) in &failed {
         let kind = FailureKind::from_code(failure.kind).map_or("unknown", FailureKind::word);
@@ -218,7 +218,7 @@ async fn run_batch(
 /// Locks the ledger rows of these tasks, plans, and writes flows and figures. Answers who is done and who failed.
 async fn move_ledgers(
     conn: &mut Conn,
-    due: &[Due],
+    due: Vec<Due>,
     now: i64,
     actor: &str,
     core: &Core,
@@ -232,7 +232,7 @@ async fn move_ledgers(
     rows.dedup();
     let ids: Vec<i64> = rows.iter().map(|(_, _, id)| *id).collect();
     let ledgers = if ids.is_empty() { Vec::new() } else { ledger::lock_ids(conn, &ids).await? };
-    let plan = plan::plan(due, &ledgers, now, &core.policy);
+    let plan = plan::plan(&due, &ledgers, now, &core.policy);
     if !plan.flows.is_empty() {
         if !flow::insert_of_tasks(conn, &plan.flows, now, actor).await? {
             return Err(store::Error::new(Class::Unique, "a flow row of this batch exists already"));
@@ -241,7 +241,7 @@ async fn move_ledgers(
         ledger::set_terms(conn, &plan.terms).await?;
     }
     let done: HashSet<i64> = plan.flows.iter().map(|f| f.task_id).collect();
-    let done = due.iter().filter(|task| done.contains(&task.id)).cloned().collect();
+    let done = due.into_iter().filter(|task| done.contains(&task.id)).collect();
     let failed = plan
         .failures
         .into_iter()
