@@ -11,6 +11,7 @@ pub mod instant;
 pub mod ledger;
 pub mod order;
 pub mod policy;
+pub mod ports;
 pub mod release;
 pub mod task;
 pub mod text;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use clock::Clock;
 use policy::Policy;
+use ports::Services;
 use text::FieldError;
 use tokio::sync::Notify;
 
@@ -33,6 +35,7 @@ pub struct Inner {
     pub db: Db,
     pub clock: Clock,
     pub policy: Policy,
+    pub services: Services,
     /// Rung after a commit that wrote tasks, so that the worker need not wait for its next look.
     pub work: Notify,
 }
@@ -46,8 +49,17 @@ impl std::ops::Deref for Core {
 }
 
 impl Core {
+    /// A core that calls nobody.
     pub fn new(db: Db, clock: Clock, policy: Policy) -> Self {
-        Self(Arc::new(Inner { db, clock, policy, work: Notify::new() }))
+        Self::with_services(db, clock, policy, Services::default())
+    }
+
+    /// A core that works with services others keep. The policy's homes follow from them.
+    pub fn with_services(db: Db, clock: Clock, mut policy: Policy, services: Services) -> Self {
+        policy.homes.remote = services.remote.keys().copied().collect();
+        policy.homes.remote.sort_unstable();
+        policy.homes.has_channel = services.channel.is_some();
+        Self(Arc::new(Inner { db, clock, policy, services, work: Notify::new() }))
     }
 
     /// Milliseconds since 1970 in UTC.

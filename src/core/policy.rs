@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use crate::core::words::ResourceType;
+
 /// What becomes of a coupon or points account that ran out while it was locked (A5, A6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRelease {
@@ -36,6 +38,44 @@ pub enum LatePayment {
     Refund,
 }
 
+/// The lane of tasks that are worked off here, set-wise, in one transaction.
+pub const LOCAL: i64 = 0;
+/// The lane of refunds: the payment channel is called.
+pub const CHANNEL: i64 = 6;
+
+/// Which types other services keep. All others are local: owned by Handback, or mapped tables of the shop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Homes {
+    pub remote: Vec<ResourceType>,
+    pub mapped: Vec<ResourceType>,
+    /// Is there a payment channel that can be asked and told to refund?
+    pub has_channel: bool,
+}
+
+impl Homes {
+    pub fn is_remote(&self, resource: ResourceType) -> bool {
+        self.remote.contains(&resource)
+    }
+
+    pub fn is_mapped(&self, resource: ResourceType) -> bool {
+        self.mapped.contains(&resource)
+    }
+
+    /// Handback itself keeps the ledger.
+    pub fn is_owned(&self, resource: ResourceType) -> bool {
+        resource != ResourceType::Payment && !self.is_remote(resource) && !self.is_mapped(resource)
+    }
+
+    /// Who works a task of this type off: the lane of a remote type is its own number.
+    pub fn lane(&self, resource: ResourceType) -> i64 {
+        match resource {
+            ResourceType::Payment => CHANNEL,
+            remote if self.is_remote(remote) => remote.code(),
+            _ => LOCAL,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// Time to pay, in seconds, for orders that name none.
@@ -48,6 +88,10 @@ pub struct Policy {
     pub late_payment: LatePayment,
     /// How long a tombstone is kept, in milliseconds (R15: 30 days).
     pub tombstone_ms: i64,
+    pub homes: Homes,
+    /// Asking the channel before a timeout closes an order: so many times, so far apart in milliseconds.
+    pub ask_times: i64,
+    pub ask_every_ms: i64,
 }
 
 impl Default for Policy {
@@ -60,6 +104,9 @@ impl Default for Policy {
             points: OnRelease::Keep,
             late_payment: LatePayment::TakeBack,
             tombstone_ms: 30 * 24 * 3_600_000,
+            homes: Homes::default(),
+            ask_times: 3,
+            ask_every_ms: 60_000,
         }
     }
 }

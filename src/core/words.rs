@@ -129,6 +129,13 @@ coded! {
     }
 }
 
+impl FailureKind {
+    /// The effect was refused for certain: it doesn't exist, and trying again alone won't make it.
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::LockedInsufficient | Self::StateMismatch | Self::ResourceMissing | Self::Rejected)
+    }
+}
+
 coded! {
     /// What noticed that an order is to be closed.
     Trigger {
@@ -214,6 +221,31 @@ pub mod source {
     pub const PLACE: &str = "place";
     pub const OPEN: &str = "open";
     pub const ADJUST: &str = "adjust";
+    /// What the sources of repairs begin with.
+    pub const REPAIR: &str = "repair:";
+
+    /// What a payment that came after the close takes back.
+    pub fn late(payment_id: i64) -> String {
+        format!("late:{payment_id}")
+    }
+
+    /// What was taken back for a payment and is released again.
+    pub fn undo(payment_id: i64) -> String {
+        format!("undo:{payment_id}")
+    }
+
+    pub fn refund(payment_id: i64) -> String {
+        format!("refund:{payment_id}")
+    }
+
+    pub fn reduce(reference: &str) -> String {
+        format!("reduce:{reference}")
+    }
+
+    /// A line of a return, from 1.
+    pub fn return_line(line: i64) -> String {
+        format!("return:{line}")
+    }
 }
 
 #[cfg(test)]

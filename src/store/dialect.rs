@@ -379,9 +379,18 @@ impl Dialect {
 
     pub fn migration(self) -> &'static [(i64, &'static str, &'static str)] {
         match self.engine {
-            Engine::Sqlite => &[(1, "core", include_str!("../../migrations/sqlite/0001_core.sql"))],
-            Engine::Postgres => &[(1, "core", include_str!("../../migrations/postgres/0001_core.sql"))],
-            Engine::Mysql => &[(1, "core", include_str!("../../migrations/mysql/0001_core.sql"))],
+            Engine::Sqlite => &[
+                (1, "core", include_str!("../../migrations/sqlite/0001_core.sql")),
+                (2, "whole life", include_str!("../../migrations/sqlite/0002_whole_life.sql")),
+            ],
+            Engine::Postgres => &[
+                (1, "core", include_str!("../../migrations/postgres/0001_core.sql")),
+                (2, "whole life", include_str!("../../migrations/postgres/0002_whole_life.sql")),
+            ],
+            Engine::Mysql => &[
+                (1, "core", include_str!("../../migrations/mysql/0001_core.sql")),
+                (2, "whole life", include_str!("../../migrations/mysql/0002_whole_life.sql")),
+            ],
         }
     }
 }

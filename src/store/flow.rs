@@ -1,6 +1,8 @@
 //! `resource_flow`: why a ledger changed, once, for ever. The unique key (ref_no, source, round, action,
 //! type, key) is what makes every effect happen at most once (R3).
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use sqlx::any::AnyRow;
 
@@ -9,6 +11,7 @@ use super::db::Result;
 use super::dialect::{Cell, Cells};
 use super::error::{Class, Error};
 use super::ledger::json;
+use super::task::Task;
 use crate::core::words::{Action, ResourceType};
 
 /// One row as it stands.
@@ -198,6 +201,41 @@ pub async fn insert_of_tasks(conn: &mut Conn, flows: &[TaskFlow], at: i64, actor
     );
     let inserted = conn.built(sql).bind(json(flows)?).bind(at).bind(actor).run().await;
     all_of(inserted, flows.len())
+}
+
+/// Writes the row of a task whose ledger isn't ours: no figures after. `qty` is 0 where a person saw to it
+/// elsewhere. `false` when it exists already.
+pub async fn of_task(
+    conn: &mut Conn,
+    task: &Task,
+    qty: i64,
+    reason: Option<&str>,
+    at: i64,
+    actor: &str,
+) -> Result<bool> {
+    let sql = format!(
+        "INSERT INTO resource_flow (resource_type, biz_key, action, qty, ref_no, source, round, task_id, at, reason, actor) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11){}",
+        conn.dialect.or_nothing()
+    );
+    let stmt = conn.built(sql).bind(task.resource.code()).bind(&task.key).bind(task.action.code()).bind(qty);
+    let stmt = stmt.bind(&task.ref_no).bind(&task.source).bind(task.round).bind(task.id).bind(at);
+    let inserted = stmt.bind(reason).bind(actor).run().await;
+    all_of(inserted, 1)
+}
+
+/// Which order locked each of these rows last.
+pub async fn last_holders(conn: &mut Conn, ledger_ids: &[i64]) -> Result<HashMap<i64, String>> {
+    if ledger_ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let sql = format!(
+        "SELECT f.ledger_id, f.ref_no FROM resource_flow f JOIN (SELECT ledger_id, MAX(id) AS id FROM resource_flow \
+         WHERE ledger_id {} AND action IN (0, 3) GROUP BY ledger_id) newest ON newest.id = f.id",
+        conn.dialect.in_ids(1)
+    );
+    let rows = conn.built(sql).bind(json(ledger_ids)?).rows().await?;
+    rows.iter().map(|row| Ok((row.int(0)?, row.text(1)?))).collect()
 }
 
 /// Which of these tasks have their flow row already: they succeed as duplicates (R5).

@@ -126,8 +126,8 @@ pub async fn lines(conn: &mut Conn, lines: &[Line], with_tasks: bool, now: i64) 
     conn.built(sql).bind(locked).bind(now).run().await?;
     if with_tasks {
         let sql = format!(
-            "INSERT INTO order_release_task (order_no, resource_type, biz_key, qty, ledger_id, next_at, created_at) \
-             SELECT {number}, 1, {name}, 1, v.k, $2, $2 FROM {rows} WHERE 1 = 1"
+            "INSERT INTO order_release_task (order_no, resource_type, biz_key, qty, ledger_id, adopted, next_at, created_at) \
+             SELECT {number}, 1, {name}, 1, v.k, 1, $2, $2 FROM {rows} WHERE 1 = 1"
         );
         conn.built(sql).bind(all).bind(now - 1000).run().await?;
     }
@@ -158,7 +158,7 @@ pub async fn release_one(db: &Db, now: i64) -> Result<bool> {
 async fn one_task(conn: &mut Conn, now: i64) -> Result<Decision<bool>> {
     let d = conn.dialect;
     let sql = format!(
-        "SELECT id, ledger_id, qty FROM order_release_task WHERE next_at <= $1 ORDER BY next_at LIMIT 1{}",
+        "SELECT id, ledger_id, qty FROM order_release_task WHERE lane = 0 AND next_at <= $1 ORDER BY next_at LIMIT 1{}",
         d.for_update_skip()
     );
     let Some(row) = conn.built(sql).bind(now).row().await? else { return Ok(Decision::Rollback(false)) };
@@ -194,7 +194,11 @@ async fn one_task(conn: &mut Conn, now: i64) -> Result<Decision<bool>> {
 /// Ids and numbers of the orders that are due, for the closing baseline.
 pub async fn due_orders(db: &Db, now: i64) -> Result<Vec<(i64, String)>> {
     let mut conn = db.read().await?;
-    let rows = conn.stmt("SELECT id, order_no FROM orders WHERE due_at <= $1 ORDER BY due_at").bind(now).rows().await?;
+    let rows = conn
+        .stmt("SELECT id, order_no FROM orders WHERE asking = 0 AND due_at <= $1 ORDER BY due_at")
+        .bind(now)
+        .rows()
+        .await?;
     rows.iter().map(|row| Ok((row.int(0)?, row.text(1)?))).collect()
 }
 
@@ -214,8 +218,8 @@ pub async fn close_one(db: &Db, id: i64, order_no: String, now: i64) -> Result<(
                 .await?;
             if hit == 1 {
                 conn.stmt(
-                    "INSERT INTO order_release_task (order_no, round, resource_type, biz_key, qty, ledger_id, next_at, created_at) \
-                     SELECT order_no, round, resource_type, biz_key, locked, ledger_id, $2, $2 FROM hold WHERE order_no = $1",
+                    "INSERT INTO order_release_task (order_no, round, resource_type, biz_key, qty, ledger_id, adopted, next_at, created_at) \
+                     SELECT order_no, round, resource_type, biz_key, locked, ledger_id, 1, $2, $2 FROM hold WHERE order_no = $1",
                 )
                 .bind(order_no)
                 .bind(now)

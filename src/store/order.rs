@@ -37,6 +37,12 @@ pub struct Order {
     pub tombstone_until: Option<i64>,
     /// What was ordered, for display: a JSON list.
     pub lines: Option<String>,
+    /// Its payment has started: the channel is asked before a timeout closes it.
+    pub asking: bool,
+    /// How often the channel was asked.
+    pub asked: i64,
+    /// The payment it is RESTORING for.
+    pub late_payment: Option<i64>,
     pub version: i64,
 }
 
@@ -47,7 +53,7 @@ impl Order {
 }
 
 const COLUMNS: &str = "id, order_no, buyer, amount, currency, status, round, content, pay_within_s, placed_at, pay_deadline, due_at, paid_at, \
-     closed_at, close_reason, closed_by, close_trigger, payment_seen, tombstone_until, line_items, version";
+     closed_at, close_reason, closed_by, close_trigger, payment_seen, tombstone_until, line_items, asking, asked, late_payment, version";
 
 fn read(row: &AnyRow) -> Result<Order> {
     Ok(Order {
@@ -71,7 +77,10 @@ fn read(row: &AnyRow) -> Result<Order> {
         payment_seen: row.int(17)? != 0,
         tombstone_until: row.opt_int(18)?,
         lines: row.opt_text(19)?,
-        version: row.int(20)?,
+        asking: row.int(20)? != 0,
+        asked: row.int(21)?,
+        late_payment: row.opt_int(22)?,
+        version: row.int(23)?,
     })
 }
 
@@ -163,6 +172,27 @@ pub async fn move_on(conn: &mut Conn, id: i64, from: OrderStatus, to: OrderStatu
         .await
 }
 
+/// CLOSED → RESTORING for a payment that came late. Zero rows: it isn't CLOSED any more.
+pub async fn mark_restoring(conn: &mut Conn, id: i64, payment_id: i64) -> Result<u64> {
+    conn.stmt("UPDATE orders SET status = 4, late_payment = $2, version = version + 1 WHERE id = $1 AND status = 3")
+        .bind(id)
+        .bind(payment_id)
+        .run()
+        .await
+}
+
+/// RESTORING → PAID, in the round that holds what came back. Zero rows: it isn't RESTORING any more.
+pub async fn mark_restored(conn: &mut Conn, id: i64, round: i64, now: i64) -> Result<u64> {
+    conn.stmt(
+        "UPDATE orders SET status = 1, payment_seen = 1, paid_at = $3, round = $2, version = version + 1 WHERE id = $1 AND status = 4",
+    )
+    .bind(id)
+    .bind(round)
+    .bind(now)
+    .run()
+    .await
+}
+
 /// Why and by whom an order is closed.
 #[derive(Clone, Debug)]
 pub struct Closing<'a> {
@@ -170,6 +200,8 @@ pub struct Closing<'a> {
     pub by: &'a str,
     pub trigger: Trigger,
     pub now: i64,
+    /// The channel was asked and the order isn't paid.
+    pub was_asked: bool,
 }
 
 /// PENDING → CLOSED for these orders, conditional on no payment seen (R7); how many were hit.
@@ -211,7 +243,7 @@ pub struct DueOrder {
 /// Claims due orders in the order they fell due, skipping those somebody else has.
 pub async fn claim_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
     let sql = format!(
-        "SELECT id, order_no, pay_deadline FROM orders WHERE due_at <= $1 ORDER BY due_at LIMIT $2{}",
+        "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 0 AND due_at <= $1 ORDER BY due_at LIMIT $2{}",
         conn.dialect.for_update_skip()
     );
     let rows = conn.built(sql).bind(now).bind(limit).rows().await?;
@@ -221,7 +253,9 @@ pub async fn claim_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueO
 /// The same look without locks, for closing one by one after a batch failed.
 pub async fn find_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
     let rows = conn
-        .stmt("SELECT id, order_no, pay_deadline FROM orders WHERE due_at <= $1 ORDER BY due_at LIMIT $2")
+        .stmt(
+            "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 0 AND due_at <= $1 ORDER BY due_at LIMIT $2",
+        )
         .bind(now)
         .bind(limit)
         .rows()
@@ -238,6 +272,90 @@ pub async fn postpone(conn: &mut Conn, id: i64, until: i64) -> Result<u64> {
     conn.stmt("UPDATE orders SET due_at = $2, postponed = postponed + 1 WHERE id = $1 AND status = 0")
         .bind(id)
         .bind(until)
+        .run()
+        .await
+}
+
+/// The channel is asked before a timeout closes this order, from now on.
+pub async fn begin_asking(conn: &mut Conn, id: i64, now: i64) -> Result<u64> {
+    conn.stmt("UPDATE orders SET asking = 1, due_at = $2, version = version + 1 WHERE id = $1 AND status = 0")
+        .bind(id)
+        .bind(now)
+        .run()
+        .await
+}
+
+/// Claims orders whose channel is to be asked now.
+pub async fn claim_asking(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
+    let sql = format!(
+        "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 1 AND due_at <= $1 ORDER BY due_at LIMIT $2{}",
+        conn.dialect.for_update_skip()
+    );
+    let rows = conn.built(sql).bind(now).bind(limit).rows().await?;
+    rows.iter().map(read_due).collect()
+}
+
+/// The channel is asked again then; `counts` when it was asked and didn't know.
+pub async fn ask_again(conn: &mut Conn, id: i64, until: i64, counts: bool) -> Result<u64> {
+    conn.stmt("UPDATE orders SET due_at = $2, asked = asked + $3 WHERE id = $1 AND status = 0 AND asking = 1")
+        .bind(id)
+        .bind(until)
+        .bind(i64::from(counts))
+        .run()
+        .await
+}
+
+/// When the channel is to be asked next.
+pub async fn next_asking(conn: &mut Conn) -> Result<Option<i64>> {
+    let row = conn.stmt("SELECT MIN(due_at) FROM orders WHERE asking = 1 AND due_at IS NOT NULL").row().await?;
+    row.map(|row| row.opt_int(0)).transpose().map(Option::flatten)
+}
+
+/// A part of an order that was given back early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    pub reference: String,
+    /// What was to be paid from then on.
+    pub amount: i64,
+    /// What it was about, as JSON.
+    pub body: String,
+    pub at: i64,
+}
+
+pub async fn is_reduced(conn: &mut Conn, order_no: &str, reference: &str) -> Result<bool> {
+    let stmt = conn.stmt("SELECT COUNT(*) FROM reduction WHERE order_no = $1 AND ref = $2");
+    Ok(stmt.bind(order_no).bind(reference).int().await? > 0)
+}
+
+pub async fn insert_reduction(conn: &mut Conn, order_no: &str, reduction: &Reduction) -> Result<()> {
+    conn.stmt("INSERT INTO reduction (order_no, ref, amount, body, at) VALUES ($1, $2, $3, $4, $5)")
+        .bind(order_no)
+        .bind(&reduction.reference)
+        .bind(reduction.amount)
+        .bind(&reduction.body)
+        .bind(reduction.at)
+        .run()
+        .await?;
+    Ok(())
+}
+
+/// What an order was reduced by, oldest first.
+pub async fn reductions(conn: &mut Conn, order_no: &str) -> Result<Vec<Reduction>> {
+    let rows = conn
+        .stmt("SELECT ref, amount, body, at FROM reduction WHERE order_no = $1 ORDER BY at, ref")
+        .bind(order_no)
+        .rows()
+        .await?;
+    rows.iter()
+        .map(|row| Ok(Reduction { reference: row.text(0)?, amount: row.int(1)?, body: row.text(2)?, at: row.int(3)? }))
+        .collect()
+}
+
+/// What is to be paid from now on.
+pub async fn set_amount(conn: &mut Conn, id: i64, amount: i64) -> Result<u64> {
+    conn.stmt("UPDATE orders SET amount = $2, version = version + 1 WHERE id = $1 AND status = 0")
+        .bind(id)
+        .bind(amount)
         .run()
         .await
 }
@@ -319,12 +437,18 @@ pub async fn holds(conn: &mut Conn, order_no: &str) -> Result<Vec<Hold>> {
 
 /// One release task per hold of these PENDING orders, none of which has a task yet. A row that appeared
 /// meanwhile is an error of class `Unique`: roll back and close them one by one.
-pub async fn write_release_tasks(conn: &mut Conn, numbers: &[&str], now: i64) -> Result<u64> {
+pub async fn write_release_tasks(conn: &mut Conn, numbers: &[&str], remote: &[ResourceType], now: i64) -> Result<u64> {
     let list: Vec<No<'_>> = numbers.iter().map(|o| No { o }).collect();
     let from = conn.dialect.rows_join(1, NO, "hold", "t.order_no = v.o AND t.round = 1");
+    // The lane of a remote type is its own number.
+    let codes = remote.iter().map(|resource| resource.code().to_string()).collect::<Vec<_>>().join(", ");
+    let lane = match remote {
+        [] => "0".to_owned(),
+        _ => format!("CASE WHEN t.resource_type IN ({codes}) THEN t.resource_type ELSE 0 END"),
+    };
     let sql = format!(
-        "INSERT INTO order_release_task (order_no, round, resource_type, biz_key, qty, ledger_id, next_at, created_at) \
-         SELECT t.order_no, t.round, t.resource_type, t.biz_key, t.locked, t.ledger_id, $2, $2 FROM {from}"
+        "INSERT INTO order_release_task (order_no, round, resource_type, biz_key, qty, ledger_id, lane, adopted, next_at, created_at) \
+         SELECT t.order_no, t.round, t.resource_type, t.biz_key, t.locked, t.ledger_id, {lane}, 1, $2, $2 FROM {from}"
     );
     conn.built(sql).bind(json(&list)?).bind(now).run().await
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::conn::{Conn, RowExt as _};
 use super::db::Result;
-use super::task::NEVER;
+use super::task::{NEVER, OPEN};
 use super::{counter, worker};
 use crate::core::words::{FailureKind, FundsKind, ResourceType, TaskStatus, Trigger};
 
@@ -103,8 +103,8 @@ impl Snapshot {
 /// Every type but funds: their pieces add up whatever the key.
 async fn tasks_by_type(conn: &mut Conn) -> Result<Vec<Backlog>> {
     let sql = format!(
-        "SELECT status, resource_type, COUNT(*), {} FROM order_release_task \
-         WHERE next_at IS NOT NULL AND resource_type <> 3 GROUP BY status, resource_type",
+        "SELECT t.status, t.resource_type, COUNT(*), {} FROM order_release_task t \
+         WHERE {OPEN} AND t.resource_type <> 3 GROUP BY t.status, t.resource_type",
         conn.dialect.sum("qty")
     );
     let rows = conn.built(sql).rows().await?;
@@ -125,7 +125,7 @@ async fn funds(conn: &mut Conn) -> Result<Vec<Backlog>> {
     let sql = format!(
         "SELECT t.status, l.kind, o.currency, COUNT(*), {} FROM order_release_task t \
          LEFT JOIN ledger l ON l.id = t.ledger_id LEFT JOIN orders o ON o.order_no = t.order_no \
-         WHERE t.next_at IS NOT NULL AND t.resource_type = 3 GROUP BY t.status, l.kind, o.currency",
+         WHERE {OPEN} AND t.resource_type = 3 GROUP BY t.status, l.kind, o.currency",
         conn.dialect.sum("t.qty")
     );
     let rows = conn.built(sql).rows().await?;
@@ -148,10 +148,10 @@ async fn funds(conn: &mut Conn) -> Result<Vec<Backlog>> {
 /// The oldest that the worker still moves.
 async fn oldest(conn: &mut Conn) -> Result<Option<Oldest>> {
     let row = conn
-        .stmt(
-            "SELECT id, resource_type, created_at FROM order_release_task \
-             WHERE next_at IS NOT NULL AND status IN (0, 2) ORDER BY created_at, id LIMIT 1",
-        )
+        .built(format!(
+            "SELECT t.id, t.resource_type, t.created_at FROM order_release_task t \
+             WHERE {OPEN} AND t.status IN (0, 2) ORDER BY t.created_at, t.id LIMIT 1"
+        ))
         .row()
         .await?;
     let Some(row) = row else { return Ok(None) };
@@ -162,8 +162,11 @@ async fn oldest(conn: &mut Conn) -> Result<Option<Oldest>> {
 }
 
 async fn oldest_manual(conn: &mut Conn) -> Result<Option<i64>> {
-    let stmt =
-        conn.stmt("SELECT MIN(created_at) FROM order_release_task WHERE next_at = $1 AND status = 3").bind(NEVER);
+    let stmt = conn
+        .built(format!(
+            "SELECT MIN(t.created_at) FROM order_release_task t WHERE {OPEN} AND t.next_at = $1 AND t.status = 3"
+        ))
+        .bind(NEVER);
     stmt.row().await?.map(|row| row.opt_int(0)).transpose().map(Option::flatten)
 }
 
@@ -195,10 +198,10 @@ async fn tries(conn: &mut Conn, failed: &str, succeeded: &str, since: i64) -> Re
 }
 
 async fn orders_affected(conn: &mut Conn) -> Result<i64> {
-    conn.stmt(
-        "SELECT COUNT(DISTINCT order_no) FROM (SELECT order_no FROM order_release_task \
-         WHERE next_at IS NOT NULL AND status IN (0, 2, 3) LIMIT $1) open_tasks",
-    )
+    conn.built(format!(
+        "SELECT COUNT(DISTINCT order_no) FROM (SELECT t.order_no FROM order_release_task t \
+         WHERE {OPEN} AND t.status IN (0, 2, 3) LIMIT $1) open_tasks"
+    ))
     .bind(ORDERS_LIMIT)
     .int()
     .await

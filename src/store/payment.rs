@@ -19,9 +19,11 @@ pub struct Payment {
     pub currency: String,
     pub occurred_at: i64,
     pub recorded_at: i64,
+    /// What an order that was paid late could not have back: a JSON list.
+    pub lacking: Option<String>,
 }
 
-const COLUMNS: &str = "id, channel, channel_txn, order_no, status, amount, currency, occurred_at, recorded_at";
+const COLUMNS: &str = "id, channel, channel_txn, order_no, status, amount, currency, occurred_at, recorded_at, lacking";
 
 fn read(row: &AnyRow) -> Result<Payment> {
     Ok(Payment {
@@ -35,7 +37,13 @@ fn read(row: &AnyRow) -> Result<Payment> {
         currency: row.text(6)?,
         occurred_at: row.int(7)?,
         recorded_at: row.int(8)?,
+        lacking: row.opt_text(9)?,
     })
+}
+
+pub async fn find(conn: &mut Conn, id: i64) -> Result<Option<Payment>> {
+    let sql = format!("SELECT {COLUMNS} FROM payment WHERE id = $1");
+    conn.built(sql).bind(id).row().await?.as_ref().map(read).transpose()
 }
 
 /// Locks the payment of this transaction, if it is known.
@@ -92,6 +100,41 @@ pub async fn move_on(conn: &mut Conn, id: i64, from: PaymentStatus, to: PaymentS
         .bind(now)
         .run()
         .await
+}
+
+/// Keeps what an order that was paid late could not have back.
+pub async fn set_lacking(conn: &mut Conn, id: i64, list: &str) -> Result<u64> {
+    conn.stmt("UPDATE payment SET lacking = $2 WHERE id = $1").bind(id).bind(list).run().await
+}
+
+/// Records that a transaction was told again with other content; the same telling again is the same case.
+pub async fn insert_conflict(
+    conn: &mut Conn,
+    payment_id: i64,
+    order_no: &str,
+    amount: i64,
+    currency: &str,
+    now: i64,
+) -> Result<()> {
+    let known = conn
+        .stmt("SELECT COUNT(*) FROM payment_conflict WHERE payment_id = $1 AND order_no = $2 AND amount = $3 AND currency = $4")
+        .bind(payment_id)
+        .bind(order_no)
+        .bind(amount)
+        .bind(currency)
+        .int()
+        .await?;
+    if known == 0 {
+        conn.stmt("INSERT INTO payment_conflict (payment_id, order_no, amount, currency, told_at) VALUES ($1, $2, $3, $4, $5)")
+            .bind(payment_id)
+            .bind(order_no)
+            .bind(amount)
+            .bind(currency)
+            .bind(now)
+            .run()
+            .await?;
+    }
+    Ok(())
 }
 
 /// Order numbers of unmatched payments whose order has appeared meanwhile.

@@ -31,7 +31,7 @@ pub const QUERIES: &[Query] = &[
         broken: "SELECT COUNT(*) FROM ledger l LEFT JOIN (SELECT ledger_id, \
                  {sum:CASE action WHEN 0 THEN -qty WHEN 3 THEN -qty WHEN 1 THEN qty WHEN 4 THEN qty WHEN 6 THEN qty ELSE 0 END} AS a, \
                  {sum:CASE action WHEN 0 THEN qty WHEN 3 THEN qty WHEN 1 THEN -qty WHEN 2 THEN -qty WHEN 7 THEN qty ELSE 0 END} AS l, \
-                 {sum:CASE action WHEN 2 THEN qty WHEN 4 THEN -qty ELSE 0 END} AS s \
+                 {sum:CASE WHEN action = 2 THEN qty WHEN action = 4 AND COALESCE(note, '') <> 'sold elsewhere' THEN -qty ELSE 0 END} AS s \
                  FROM resource_flow GROUP BY ledger_id) f ON f.ledger_id = l.id \
                  WHERE l.available <> COALESCE(f.a, 0) OR l.locked <> COALESCE(f.l, 0) OR l.sold <> COALESCE(f.s, 0)",
     },
@@ -46,7 +46,7 @@ pub const QUERIES: &[Query] = &[
         all: "SELECT COUNT(*) FROM hold",
         broken: "SELECT COUNT(*) FROM (SELECT h.locked AS locked, {sum:t.qty} AS spoken FROM hold h JOIN order_release_task t ON t.ref_no = h.order_no \
                  AND t.round = h.round AND t.resource_type = h.resource_type AND t.biz_key = h.biz_key AND t.action IN (1, 2) AND t.status <> 5 \
-                 AND (t.ledger_id IS NOT NULL OR t.status NOT IN (0, 2, 3)) AND COALESCE(t.outcome, 1) <> 3 \
+                 AND (t.adopted = 1 OR t.status NOT IN (0, 2, 3)) AND COALESCE(t.outcome, 1) <> 3 \
                  GROUP BY h.order_no, h.round, h.resource_type, h.biz_key, h.locked) x WHERE x.spoken > x.locked",
     },
     Query {
@@ -56,7 +56,7 @@ pub const QUERIES: &[Query] = &[
         broken: concat!(
             "SELECT (SELECT COUNT(*) FROM order_release_task t WHERE t.status = 1 AND COALESCE(t.outcome, 1) <> 3 AND NOT EXISTS (SELECT 1 FROM resource_flow f WHERE ",
             same_effect!(),
-            ")) + (SELECT COUNT(*) FROM order_release_task t WHERE t.next_at IS NOT NULL AND t.status IN (0, 2, 3) AND EXISTS (SELECT 1 FROM resource_flow f WHERE ",
+            ")) + (SELECT COUNT(*) FROM order_release_task t WHERE t.lane >= 0 AND t.next_at IS NOT NULL AND t.status IN (0, 2, 3) AND EXISTS (SELECT 1 FROM resource_flow f WHERE ",
             same_effect!(),
             "))"
         ),
@@ -79,7 +79,7 @@ pub const QUERIES: &[Query] = &[
         // A paid order has no release caused by a close in its current round.
         rule: "R8",
         all: "SELECT COUNT(*) FROM orders WHERE status IN (1, 2)",
-        broken: "SELECT COUNT(*) FROM orders o JOIN resource_flow f ON f.ref_no = o.order_no AND f.round = o.round WHERE o.status IN (1, 2) AND f.action = 1 AND f.source = 'close'",
+        broken: "SELECT COUNT(*) FROM orders o JOIN resource_flow f ON f.ref_no = o.order_no AND f.round = o.round WHERE o.status IN (1, 2) AND f.action = 1 AND (f.source = 'close' OR f.source LIKE 'repair:%')",
     },
     Query {
         // An applied payment belongs to an order that is paid, and to no other.

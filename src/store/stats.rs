@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::conn::{Conn, RowExt as _};
 use super::db::Result;
 use super::error::Error;
+use super::task::OPEN;
 use crate::core::words::{ResourceType, TaskStatus};
 
 /// Deltas that a duty has not folded yet are added up on the fly; more than this many are left out.
@@ -23,10 +24,10 @@ pub struct Waiting {
 /// Tasks that are waiting, retrying or manual.
 pub async fn backlog(conn: &mut Conn) -> Result<Vec<Waiting>> {
     let rows = conn
-        .stmt(
-            "SELECT status, resource_type, COUNT(*) FROM order_release_task \
-             WHERE next_at IS NOT NULL AND status IN (0, 2, 3) GROUP BY status, resource_type ORDER BY status, resource_type",
-        )
+        .built(format!(
+            "SELECT t.status, t.resource_type, COUNT(*) FROM order_release_task t \
+             WHERE {OPEN} AND t.status IN (0, 2, 3) GROUP BY t.status, t.resource_type ORDER BY t.status, t.resource_type"
+        ))
         .rows()
         .await?;
     let unknown = || Error::broken("a task row has an unknown status or type");
@@ -44,10 +45,10 @@ pub async fn backlog(conn: &mut Conn) -> Result<Vec<Waiting>> {
 /// When the oldest task was written that the worker still moves, and the oldest that waits for a person.
 pub async fn oldest(conn: &mut Conn) -> Result<(Option<i64>, Option<i64>)> {
     let row = conn
-        .stmt(
-            "SELECT MIN(CASE WHEN status IN (0, 2) THEN created_at END), MIN(CASE WHEN status = 3 THEN created_at END) \
-             FROM order_release_task WHERE next_at IS NOT NULL",
-        )
+        .built(format!(
+            "SELECT MIN(CASE WHEN t.status IN (0, 2) THEN t.created_at END), MIN(CASE WHEN t.status = 3 THEN t.created_at END) \
+             FROM order_release_task t WHERE {OPEN}"
+        ))
         .row()
         .await?;
     let row = row.ok_or_else(|| Error::broken("a sum over tasks gave no row"))?;
@@ -139,14 +140,15 @@ impl Remaining {
 
 pub async fn remaining(conn: &mut Conn, now: i64) -> Result<Remaining> {
     let sql = format!(
-        "SELECT {}, {}, {} FROM order_release_task WHERE next_at IS NOT NULL",
-        conn.dialect.sum("CASE WHEN status IN (0, 2) AND next_at <= $1 THEN 1 ELSE 0 END"),
-        conn.dialect.sum("CASE WHEN status = 2 THEN 1 ELSE 0 END"),
-        conn.dialect.sum("CASE WHEN status = 3 THEN 1 ELSE 0 END"),
+        "SELECT {}, {}, {} FROM order_release_task t WHERE {OPEN}",
+        conn.dialect.sum("CASE WHEN t.status IN (0, 2) AND t.next_at <= $1 THEN 1 ELSE 0 END"),
+        conn.dialect.sum("CASE WHEN t.status = 2 THEN 1 ELSE 0 END"),
+        conn.dialect.sum("CASE WHEN t.status = 3 THEN 1 ELSE 0 END"),
     );
     let tasks = conn.built(sql).bind(now).row().await?;
     let tasks = tasks.ok_or_else(|| Error::broken("a sum over tasks gave no row"))?;
     let (due, retrying, manual) = (tasks.int(0)?, tasks.int(1)?, tasks.int(2)?);
-    let overdue_orders = conn.stmt("SELECT COUNT(*) FROM orders WHERE due_at <= $1").bind(now).int().await?;
+    let overdue_orders =
+        conn.stmt("SELECT COUNT(*) FROM orders WHERE asking IN (0, 1) AND due_at <= $1").bind(now).int().await?;
     Ok(Remaining { due, overdue_orders, retrying, manual })
 }

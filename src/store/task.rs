@@ -15,6 +15,10 @@ use crate::core::words::{Action, AttemptOutcome, FailureKind, ResourceType, Task
 /// `next_at` of a task that only a person moves: manual, or force-closed and still owed.
 pub const NEVER: i64 = LATEST_MS;
 
+/// Unfinished tasks and force-closed ones that are still owed, of every lane: what the index of open tasks holds.
+/// The lanes are named because MariaDB's index holds finished tasks as well.
+pub(super) const OPEN: &str = "t.next_at IS NOT NULL AND t.lane IN (0, 1, 2, 3, 4, 5, 6)";
+
 /// A whole row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -33,8 +37,19 @@ pub struct Task {
     /// When it is tried next; `None` when no try is planned.
     pub next_at: Option<i64>,
     pub created_at: i64,
-    /// The ledger row it moves; `None` for a row that a shop wrote and nobody has taken over yet.
+    /// The ledger row it moves; `None` for what isn't ours: remote, mapped, and rows that a shop wrote.
     pub ledger_id: Option<i64>,
+    /// `false` for a row that a shop wrote and that nobody has taken over yet.
+    pub is_adopted: bool,
+    /// [`LOCAL`](crate::core::policy::LOCAL), or the service that is called.
+    pub lane: i64,
+    /// Who is running it at this moment, under a lease.
+    pub claimed_by: Option<String>,
+    /// Sent without a certain answer, or being sent now.
+    pub is_in_doubt: bool,
+    /// When it was first sent.
+    pub sent_at: Option<i64>,
+    pub return_no: String,
     pub fence: i64,
     pub version: i64,
     /// Of the last failure.
@@ -50,7 +65,7 @@ pub struct Task {
 }
 
 pub(super) const COLUMNS: &str = "t.id, t.order_no, t.ref_no, t.source, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.status, t.retry, \
-     t.next_at, t.created_at, t.ledger_id, t.fence, t.version, t.kind, t.error, t.outcome, t.first_failed_at, t.finished_at, t.ended_by";
+     t.next_at, t.created_at, t.ledger_id, t.fence, t.version, t.kind, t.error, t.outcome, t.first_failed_at, t.finished_at, t.ended_by, t.adopted, t.lane, t.claimed_by, t.doubt, t.sent_at, t.return_no";
 
 pub(super) fn read(row: &AnyRow) -> Result<Task> {
     let unknown = || Error::broken("a task row has an unknown type, action or status");
@@ -79,6 +94,12 @@ pub(super) fn read(row: &AnyRow) -> Result<Task> {
         first_failed_at: row.opt_int(19)?,
         finished_at: row.opt_int(20)?,
         ended_by: row.opt_text(21)?,
+        is_adopted: row.int(22)? != 0,
+        lane: row.int(23)?,
+        claimed_by: row.opt_text(24)?,
+        is_in_doubt: row.int(25)? != 0,
+        sent_at: row.opt_int(26)?,
+        return_no: row.text(27)?,
         is_owed: status == TaskStatus::ForceClosed && next_at.is_some(),
     })
 }
@@ -121,6 +142,8 @@ pub struct Due {
     pub retry: i64,
     pub ledger_id: Option<i64>,
     pub first_failed_at: Option<i64>,
+    pub is_adopted: bool,
+    pub return_no: String,
 }
 
 impl Due {
@@ -136,13 +159,15 @@ impl Due {
             retry: task.retry,
             ledger_id: task.ledger_id,
             first_failed_at: task.first_failed_at,
+            is_adopted: task.is_adopted,
+            return_no: task.return_no.clone(),
         }
     }
 }
 
-const DUE: &str =
-    "t.id, t.order_no, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.retry, t.ledger_id, t.first_failed_at";
-const DUE_COLUMNS: usize = 10;
+const DUE: &str = "t.id, t.order_no, t.round, t.action, t.resource_type, t.biz_key, t.qty, t.retry, t.ledger_id, t.first_failed_at, \
+     t.adopted, t.return_no";
+const DUE_COLUMNS: usize = 12;
 
 fn read_due(row: &dyn RowExt) -> Result<Due> {
     let unknown = || Error::broken("a task row has an unknown type or action");
@@ -157,13 +182,15 @@ fn read_due(row: &dyn RowExt) -> Result<Due> {
         retry: row.int(7)?,
         ledger_id: row.opt_int(8)?,
         first_failed_at: row.opt_int(9)?,
+        is_adopted: row.int(10)? != 0,
+        return_no: row.text(11)?,
     })
 }
 
-/// Claims due tasks: row locks that skip locked rows, so any number of workers share a queue.
+/// Claims due local tasks: row locks that skip locked rows, so any number of workers share a queue.
 pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<Due>> {
     let sql = format!(
-        "SELECT {DUE} FROM order_release_task t WHERE t.next_at <= $1 ORDER BY t.next_at LIMIT $2{}",
+        "SELECT {DUE} FROM order_release_task t WHERE t.lane = 0 AND t.next_at <= $1 ORDER BY t.next_at LIMIT $2{}",
         conn.dialect.for_update_skip()
     );
     conn.built(sql).bind(now).bind(limit).many(DUE_COLUMNS).await?.read(read_due)
@@ -172,7 +199,7 @@ pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<Due>> {
 /// Claims these tasks, as far as they are still due and nobody else has them.
 pub async fn claim_ids(conn: &mut Conn, ids: &[i64], now: i64) -> Result<Vec<Due>> {
     let sql = format!(
-        "SELECT {DUE} FROM order_release_task t WHERE t.id {} AND t.next_at <= $2 ORDER BY t.id{}",
+        "SELECT {DUE} FROM order_release_task t WHERE t.id {} AND t.lane = 0 AND t.next_at <= $2 ORDER BY t.id{}",
         conn.dialect.in_ids(1),
         conn.dialect.for_update_skip()
     );
@@ -199,6 +226,8 @@ pub async fn succeed(conn: &mut Conn, ids: &[i64], how: AttemptOutcome, now: i64
             ("finished_at", "$2"),
             ("ended_by", "$3"),
             ("outcome", "$4"),
+            ("doubt", "0"),
+            ("claimed_by", "NULL"),
             ("fence", "t.fence + 1"),
             ("version", "t.version + 1"),
             ("kind", "NULL"),
@@ -289,6 +318,11 @@ pub struct NewTask {
     pub qty: i64,
     #[serde(rename = "g")]
     pub ledger_id: Option<i64>,
+    #[serde(rename = "l")]
+    pub lane: i64,
+    /// Empty but for the tasks of a return.
+    #[serde(rename = "n")]
+    pub return_no: String,
 }
 
 const NEW: Cells = &[
@@ -300,6 +334,8 @@ const NEW: Cells = &[
     ("k", Cell::Text),
     ("q", Cell::Int),
     ("g", Cell::Int),
+    ("l", Cell::Int),
+    ("n", Cell::Text),
 ];
 
 /// Writes tasks, due at once. A key that exists already is an error of class `Unique`.
@@ -308,27 +344,67 @@ pub async fn insert(conn: &mut Conn, tasks: &[NewTask], now: i64) -> Result<()> 
         return Ok(());
     }
     let sql = format!(
-        "INSERT INTO order_release_task (order_no, source, round, action, resource_type, biz_key, qty, ledger_id, next_at, created_at) \
-         SELECT v.o, v.f, v.r, v.c, v.t, v.k, v.q, v.g, $2, $2 FROM {}",
+        "INSERT INTO order_release_task (order_no, source, round, action, resource_type, biz_key, qty, ledger_id, lane, return_no, adopted, next_at, created_at) \
+         SELECT v.o, v.f, v.r, v.c, v.t, v.k, v.q, v.g, v.l, v.n, 1, $2, $2 FROM {}",
         conn.dialect.rows(1, NEW)
     );
     conn.built(sql).bind(json(tasks)?).bind(now).run().await?;
     Ok(())
 }
 
+/// Writes tasks that only a person moves, with what they should know.
+pub async fn insert_for_a_person(conn: &mut Conn, tasks: &[NewTask], error: &str, now: i64) -> Result<()> {
+    let sql = format!(
+        "INSERT INTO order_release_task (order_no, source, round, action, resource_type, biz_key, qty, ledger_id, lane, return_no, adopted, \
+         status, error, next_at, created_at) \
+         SELECT v.o, v.f, v.r, v.c, v.t, v.k, v.q, v.g, v.l, v.n, 1, 3, $3, {NEVER}, $2 FROM {} WHERE 1 = 1",
+        conn.dialect.rows(1, NEW)
+    );
+    conn.built(sql).bind(json(tasks)?).bind(now).bind(error).run().await?;
+    Ok(())
+}
+
+/// These tasks will never run: something else does what they were for. Force-closed ones owe nothing more.
+pub async fn supersede(conn: &mut Conn, ids: &[i64], now: i64) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<Id> = ids.iter().map(|i| Id { i: *i }).collect();
+    let sql = conn.dialect.update_from(
+        "order_release_task",
+        &[
+            ("status", "5"),
+            ("next_at", "NULL"),
+            ("finished_at", "$2"),
+            ("fence", "t.fence + 1"),
+            ("version", "t.version + 1"),
+            ("claimed_by", "NULL"),
+        ],
+        1,
+        ID,
+        "t.id = v.i AND t.status IN (0, 2, 3, 4)",
+    );
+    let hit = conn.built(sql).bind(json(&list)?).bind(now).run().await?;
+    if hit != ids.len() as u64 {
+        return Err(Error::broken(format!("{hit} of {} tasks could be superseded", ids.len())));
+    }
+    Ok(())
+}
+
 /// A row that a shop wrote becomes the close's own: quantity and ledger row come from the hold (R4). One that
 /// was force-closed stays so.
-pub async fn take_over(conn: &mut Conn, id: i64, qty: i64, ledger_id: Option<i64>, now: i64) -> Result<()> {
+pub async fn take_over(conn: &mut Conn, id: i64, as_new: &NewTask, now: i64) -> Result<()> {
     let hit = conn
         .stmt(
-            "UPDATE order_release_task SET qty = $2, ledger_id = $3, next_at = CASE status WHEN 4 THEN next_at ELSE $4 END, \
+            "UPDATE order_release_task SET qty = $2, ledger_id = $3, lane = $5, adopted = 1, next_at = CASE status WHEN 4 THEN next_at ELSE $4 END, \
              status = CASE status WHEN 4 THEN 4 ELSE 0 END, kind = NULL, error = NULL, fence = fence + 1, version = version + 1 \
-             WHERE id = $1 AND status IN (0, 2, 3, 4) AND ledger_id IS NULL",
+             WHERE id = $1 AND status IN (0, 2, 3, 4) AND adopted = 0",
         )
         .bind(id)
-        .bind(qty)
-        .bind(ledger_id)
+        .bind(as_new.qty)
+        .bind(as_new.ledger_id)
         .bind(now)
+        .bind(as_new.lane)
         .run()
         .await?;
     if hit == 1 { Ok(()) } else { Err(Error::broken(format!("task {id} could not be taken over"))) }
@@ -358,15 +434,15 @@ pub async fn settle_debt(conn: &mut Conn, id: i64) -> Result<u64> {
 
 /// A few unfinished tasks of one status, oldest first.
 pub async fn some_of(conn: &mut Conn, status: TaskStatus, limit: i64) -> Result<Vec<Task>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM order_release_task t WHERE t.next_at IS NOT NULL AND t.status = $1 ORDER BY t.id LIMIT $2"
-    );
+    let sql =
+        format!("SELECT {COLUMNS} FROM order_release_task t WHERE {OPEN} AND t.status = $1 ORDER BY t.id LIMIT $2");
     conn.built(sql).bind(status.code()).bind(limit).rows().await?.iter().map(read).collect()
 }
 
-/// When the next task is due, for a worker that wants to sleep.
-pub async fn next_due(conn: &mut Conn) -> Result<Option<i64>> {
-    let row = conn.stmt("SELECT MIN(next_at) FROM order_release_task WHERE next_at IS NOT NULL").row().await?;
+/// When the next task of a lane is due, for a worker that wants to sleep.
+pub async fn next_due(conn: &mut Conn, lane: i64) -> Result<Option<i64>> {
+    let sql = "SELECT MIN(next_at) FROM order_release_task WHERE lane = $1 AND next_at IS NOT NULL";
+    let row = conn.stmt(sql).bind(lane).row().await?;
     Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < NEVER))
 }
 

@@ -12,7 +12,11 @@ pub async fn search(conn: &mut Conn, filter: &Filter, now: i64, after: i64, limi
     wanted.and("t.id > {}", after);
     // Unfinished tasks are few among all: their own small index is read and sorted, instead of walking the
     // whole table by id for the next one that fits.
-    let order = if filter.is_open_only() { "t.next_at IS NOT NULL ORDER BY t.id + 0" } else { "1 = 1 ORDER BY t.id" };
+    let order = if filter.is_open_only() {
+        "t.next_at IS NOT NULL AND t.lane IN (0, 1, 2, 3, 4, 5, 6) ORDER BY t.id + 0"
+    } else {
+        "1 = 1 ORDER BY t.id"
+    };
     wanted.values.push(limit.into());
     let sql = format!(
         "SELECT {COLUMNS} FROM order_release_task t WHERE {} AND {order} LIMIT ${}",

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use crate::core::policy::LOCAL;
 use crate::core::words::Actor;
 use crate::core::{Core, Result, release};
 use crate::store::{Decision, counter, idempotency, order, task, worker};
@@ -50,7 +51,7 @@ impl BatchSize {
 /// Runs one batch of due tasks; comes back at once while there may be more, else when the next is due.
 pub async fn release_once(core: &Core, actor: &Actor, size: &BatchSize) -> Result<Next> {
     // A look by a reader costs nobody a lock; the writer is asked only when something is due.
-    let next = task::next_due(&mut core.db.read().await?).await?;
+    let next = task::next_due(&mut core.db.read().await?, LOCAL).await?;
     let wait = next.map_or(LOOK_MS, |at| at - core.now());
     if wait > 0 {
         return Ok(Next::After(Duration::from_millis(wait.min(LOOK_MS).unsigned_abs())));

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::core::order::{Left, holds_left, is_shops, is_unadopted, pay};
+use crate::core::policy::Homes;
 use crate::core::text;
 use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, OrderStatus, PaymentStatus, Trigger, source};
 use crate::core::{Core, Error, Result, counters, task as core_task};
@@ -33,6 +34,8 @@ pub enum Closed {
     NotPending,
     /// A timeout before the deadline.
     NotDue,
+    /// A payment has started: the channel is asked first.
+    Postponed,
     /// The order wasn't known: it is closed before it comes.
     Tombstoned,
 }
@@ -42,6 +45,15 @@ pub enum Closed {
 /// # Errors
 /// `Invalid` for a number or reason that can't be taken.
 pub async fn close_order(core: &Core, actor: &Actor, close: CloseOrder) -> Result<Closed> {
+    close_with(core, actor, close, false).await
+}
+
+/// The same after the channel has been asked.
+pub(super) async fn close_asked(core: &Core, actor: &Actor, close: CloseOrder) -> Result<Closed> {
+    close_with(core, actor, close, true).await
+}
+
+async fn close_with(core: &Core, actor: &Actor, close: CloseOrder, was_asked: bool) -> Result<Closed> {
     text::check_text(&close.order_no, text::NUMBER_MAX).map_err(|m| Error::invalid("order_no", m))?;
     text::check_text(&close.reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
     let now = core.now();
@@ -49,7 +61,7 @@ pub async fn close_order(core: &Core, actor: &Actor, close: CloseOrder) -> Resul
     let closed = core.db.write(move |conn| {
         let work = work.clone();
         Box::pin(async move {
-            let closing = Closing { reason: &work.0.reason, by: &work.1, trigger: work.0.trigger, now };
+            let closing = Closing { reason: &work.0.reason, by: &work.1, trigger: work.0.trigger, now, was_asked };
             close_one(conn, &work.0.order_no, &closing, &work.2).await
         })
     });
@@ -66,10 +78,10 @@ async fn close_one(
 ) -> store::Result<Decision<Closed>> {
     let mut counts = Counts::default();
     let Some(order) = order::lock(conn, order_no).await? else {
-        return leave_tombstone(conn, order_no, closing, core.policy.tombstone_ms).await;
+        return leave_tombstone(conn, order_no, closing, core).await;
     };
     let outcome = match order.status {
-        OrderStatus::Pending => close_pending(conn, &order, closing, &mut counts).await?,
+        OrderStatus::Pending => close_pending(conn, &order, closing, &mut counts, core).await?,
         OrderStatus::Paid | OrderStatus::Completed => Closed::NotPending,
         OrderStatus::Closed | OrderStatus::Restoring | OrderStatus::RefundDue | OrderStatus::Refunded => {
             counts.add(counters::CLOSE_REPEATED, closing.trigger.word(), 1);
@@ -85,6 +97,7 @@ async fn close_pending(
     order: &Order,
     closing: &Closing<'_>,
     counts: &mut Counts,
+    core: &Core,
 ) -> store::Result<Closed> {
     if closing.reason == TIMEOUT && closing.now < order.due_at.unwrap_or(order.pay_deadline) {
         return Ok(Closed::NotDue);
@@ -92,14 +105,21 @@ async fn close_pending(
     let payments = payment::lock_of_order(conn, &order.order_no).await?;
     if let Some(paying) = pay::matching(order, &payments) {
         // Found paid: a payment is on record although the order's own row doesn't say so (R7).
-        pay::make_paid(conn, order, Some(paying), &payments, closing.now, counts).await?;
+        pay::make_paid(conn, order, Some(paying), &payments, closing.now, counts, core).await?;
         return Ok(Closed::NotPending);
+    }
+    let has_started = payments.iter().any(|p| p.status == PaymentStatus::Started);
+    if closing.reason == TIMEOUT && has_started && core.policy.homes.has_channel && !closing.was_asked {
+        if !order.asking {
+            order::begin_asking(conn, order.id, closing.now).await?;
+        }
+        return Ok(Closed::Postponed);
     }
     if order::mark_closed(conn, &[order.id], closing).await? != 1 {
         return Err(store::Error::broken(format!("order {} left PENDING under its lock", order.order_no)));
     }
-    pay::refund_recorded(conn, payments.iter().filter(|p| p.status.is_money()), closing.now).await?;
-    write_releases(conn, order, closing, counts).await?;
+    pay::refund_recorded(conn, payments.iter().filter(|p| p.status.is_money()), closing.now, core).await?;
+    write_releases(conn, order, closing, counts, core).await?;
     count_closed(counts, order.pay_deadline, closing);
     Ok(Closed::Closed)
 }
@@ -112,6 +132,7 @@ async fn write_releases(
     order: &Order,
     closing: &Closing<'_>,
     counts: &mut Counts,
+    core: &Core,
 ) -> store::Result<()> {
     let holds = order::holds(conn, &order.order_no).await?;
     let tasks = task::lock_of_ref(conn, &order.order_no).await?;
@@ -127,10 +148,11 @@ async fn write_releases(
         });
         match own {
             Some(own) => {
-                task::take_over(conn, own.id, left.left, left.hold.ledger_id, closing.now).await?;
+                let as_new = task_for(&left, Action::Release, source::CLOSE, &core.policy.homes);
+                task::take_over(conn, own.id, &as_new, closing.now).await?;
                 adopted.push(own.id);
             }
-            None => new.push(task_for(&left, Action::Release, source::CLOSE)),
+            None => new.push(task_for(&left, Action::Release, source::CLOSE, &core.policy.homes)),
         }
     }
     task::insert(conn, &new, closing.now).await?;
@@ -160,6 +182,7 @@ pub(super) async fn refuse_unadopted(
     order_no: &str,
     now: i64,
     counts: &mut Counts,
+    core: &Core,
 ) -> store::Result<()> {
     let failures: Vec<_> = tasks
         .iter()
@@ -168,14 +191,14 @@ pub(super) async fn refuse_unadopted(
             let error = format!("order {order_no} is paid; the shop asked to release {} {}", task.resource, task.key);
             let kind = FailureKind::StateMismatch;
             counts.add(counters::FAILED, format!("{}/{kind}", task.resource), 1);
-            core_task::failed(&Due::of(task), kind, error, now, &crate::core::policy::Policy::default())
+            core_task::failed(&Due::of(task), kind, error, now, &core.policy)
         })
         .collect();
     task::fail(conn, &failures, now, &format!("trigger:{}", Trigger::Outbox)).await
 }
 
 /// The task that gives back, or settles, what a hold has left.
-pub(super) fn task_for(left: &Left, action: Action, source: &str) -> NewTask {
+pub(super) fn task_for(left: &Left, action: Action, source: &str, homes: &Homes) -> NewTask {
     NewTask {
         order_no: left.hold.order_no.clone(),
         source: source.into(),
@@ -185,6 +208,8 @@ pub(super) fn task_for(left: &Left, action: Action, source: &str) -> NewTask {
         key: left.hold.key.clone(),
         qty: left.left,
         ledger_id: left.hold.ledger_id,
+        lane: homes.lane(left.hold.resource),
+        return_no: String::new(),
     }
 }
 
@@ -192,7 +217,7 @@ async fn leave_tombstone(
     conn: &mut Conn,
     order_no: &str,
     closing: &Closing<'_>,
-    keep_ms: i64,
+    core: &Core,
 ) -> store::Result<Decision<Closed>> {
     let tombstone = Order {
         id: 0,
@@ -213,8 +238,11 @@ async fn leave_tombstone(
         closed_by: Some(closing.by.to_owned()),
         close_trigger: Some(closing.trigger),
         payment_seen: false,
-        tombstone_until: Some(closing.now + keep_ms),
+        tombstone_until: Some(closing.now + core.policy.tombstone_ms),
         lines: None,
+        asking: false,
+        asked: 0,
+        late_payment: None,
         version: 0,
     };
     if !order::insert(conn, &tombstone).await? {
@@ -222,7 +250,7 @@ async fn leave_tombstone(
     }
     let payments = payment::lock_of_order(conn, order_no).await?;
     let unmatched = payments.iter().filter(|p| p.status == PaymentStatus::Unmatched);
-    pay::refund_recorded(conn, unmatched, closing.now).await?;
+    pay::refund_recorded(conn, unmatched, closing.now, core).await?;
     Ok(Decision::Commit(Closed::Tombstoned))
 }
 
@@ -257,7 +285,7 @@ pub async fn close_due(core: &Core, trigger: Trigger, limit: i64) -> Result<Swep
             if due.is_empty() {
                 return Ok(Decision::Rollback((0, Vec::new())));
             }
-            let closing = Closing { reason: TIMEOUT, by: &actor, trigger, now };
+            let closing = Closing { reason: TIMEOUT, by: &actor, trigger, now, was_asked: false };
             let singly = close_plain(conn, &due, &closing, &core).await?;
             Ok(Decision::Commit((due.len(), singly)))
         })
@@ -304,7 +332,7 @@ async fn close_plain(
         return Err(store::Error::broken(format!("{hit} of {} due orders could be closed", ids.len())));
     }
     let plain_numbers: Vec<&str> = plain.iter().map(|d| d.order_no.as_str()).collect();
-    order::write_release_tasks(conn, &plain_numbers, closing.now).await?;
+    order::write_release_tasks(conn, &plain_numbers, &core.policy.homes.remote, closing.now).await?;
     let mut counts = Counts::default();
     for order in &plain {
         count_closed(&mut counts, order.pay_deadline, closing);
@@ -317,6 +345,7 @@ async fn close_plain(
 async fn close_singly(core: &Core, trigger: Trigger, order_no: &str) -> Result<bool> {
     let close = CloseOrder { order_no: order_no.to_owned(), reason: TIMEOUT.into(), trigger };
     let error = match close_order(core, &Actor::Trigger(trigger), close).await {
+        Ok(Closed::Postponed) => return Ok(false),
         Ok(_) => return Ok(true),
         Err(error) if error.is_away() => return Err(error),
         Err(error) => error,

@@ -1,9 +1,14 @@
 //! Orders: one table of allowed transitions, and what an order still holds.
 
+pub mod ask;
 pub mod close;
 pub mod complete;
+pub mod late;
+pub mod late_plan;
 pub mod pay;
 pub mod place;
+pub mod reduce;
+pub mod refund;
 
 use crate::core::words::{Action, OrderStatus, TaskStatus, source};
 use crate::store::order::Hold;
@@ -65,7 +70,7 @@ pub fn is_unadopted(task: &Task) -> bool {
 /// A row that a shop wrote itself and that no close has taken over: its quantity is the shop's word. One that
 /// was force-closed still owes what the hold has left.
 pub fn is_shops(task: &Task) -> bool {
-    task.ledger_id.is_none() && task.source == source::CLOSE && (task.status.is_unfinished() || task.is_owed)
+    !task.is_adopted && task.source == source::CLOSE && (task.status.is_unfinished() || task.is_owed)
 }
 
 #[cfg(test)]

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use crate::core::order::{close, holds_left};
+use crate::core::order::late::{self, Late};
+use crate::core::order::{close, holds_left, refund};
 use crate::core::text::{self, FieldError};
-use crate::core::words::{Action, OrderStatus, PaymentStatus, source};
+use crate::core::words::{Action, Actor, OrderStatus, PaymentStatus, source};
 use crate::core::{Core, Error, Result, counters};
 use crate::store::counter::Counts;
 use crate::store::order::Order;
 use crate::store::payment::Payment;
 use crate::store::task::NewTask;
-use crate::store::{self, Conn, Decision, counter, order, payment, task};
+use crate::store::{self, Conn, Decision, audit, counter, order, payment, task};
 
 /// What a channel says of one of its transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,10 @@ pub enum Paid {
     Recorded,
     Paid,
     AlreadyPaid,
+    /// It came after the close: everything is back and the order PAID.
+    Restored,
+    /// It came after the close: services are being told or asked.
+    Restoring,
     RefundDue,
     AmountMismatch,
     UnknownOrder,
@@ -56,27 +61,24 @@ pub enum Paid {
 pub async fn record_payment(core: &Core, new: NewPayment) -> Result<Paid> {
     check(&new).map_err(Error::Invalid)?;
     let now = core.now();
-    let new = Arc::new(new);
+    let work = Arc::new((new, core.clone()));
     let paid = core.db.write(move |conn| {
-        let new = new.clone();
-        Box::pin(async move { record(conn, &new, now).await })
+        let work = work.clone();
+        Box::pin(async move { record(conn, &work.0, now, &work.1).await })
     });
     let paid = paid.await?;
     core.ring();
     Ok(paid)
 }
 
-async fn record(conn: &mut Conn, new: &NewPayment, now: i64) -> store::Result<Decision<Paid>> {
+async fn record(conn: &mut Conn, new: &NewPayment, now: i64, core: &Core) -> store::Result<Decision<Paid>> {
     let order = order::lock(conn, &new.order_no).await?;
     let known = payment::lock(conn, &new.channel, &new.channel_txn).await?;
     if let Some(known) = &known {
         let is_other = known.order_no != new.order_no || known.amount != new.amount || known.currency != new.currency;
         if is_other {
-            tracing::warn!(
-                payment.id = known.id,
-                "a channel transaction was told again with another order, amount or currency"
-            );
-            return Ok(Decision::Rollback(Paid::TxnConflict));
+            payment::insert_conflict(conn, known.id, &new.order_no, new.amount, &new.currency, now).await?;
+            return Ok(Decision::Commit(Paid::TxnConflict));
         }
         let moves = matches!(
             (known.status, new.said),
@@ -86,48 +88,70 @@ async fn record(conn: &mut Conn, new: &NewPayment, now: i64) -> store::Result<De
             return Ok(Decision::Rollback(standing(known, order.as_ref())));
         }
     }
-    let (status, answer) = decide(new, order.as_ref());
+    let status = first_status(new.said, order.as_ref());
     let id = write_payment(conn, new, known.as_ref(), status, now).await?;
     let mut counts = Counts::default();
-    if let (Paid::Paid, Some(order)) = (answer, &order) {
-        let payments = payment::lock_of_order(conn, &order.order_no).await?;
-        let paying = payments.iter().find(|p| p.id == id);
-        make_paid(conn, order, paying, &payments, now, &mut counts).await?;
-    }
-    if let (PaymentStatus::RefundDue, Some(order)) = (status, &order) {
-        let matches = order.amount == new.amount && order.currency == new.currency;
-        if order.status == OrderStatus::Closed && !order.is_tombstone() && matches {
-            order::move_on(conn, order.id, OrderStatus::Closed, OrderStatus::RefundDue).await?;
-        }
-    }
+    let answer = match (&order, new.said) {
+        (None, _) => Paid::UnknownOrder,
+        (Some(order), Said::Succeeded) => decide(conn, order, id, now, &mut counts, core).await?,
+        (Some(_), Said::Started | Said::Failed) => Paid::Recorded,
+    };
     counter::append(conn, &counts, now).await?;
     Ok(Decision::Commit(answer))
 }
 
-/// What a payment that is told for the first time, or has just moved on, becomes and is answered.
-fn decide(new: &NewPayment, order: Option<&Order>) -> (PaymentStatus, Paid) {
-    let Some(order) = order else {
-        let status = match new.said {
-            Said::Started => PaymentStatus::Started,
-            Said::Failed => PaymentStatus::Failed,
-            Said::Succeeded => PaymentStatus::Unmatched,
-        };
-        return (status, Paid::UnknownOrder);
-    };
-    match new.said {
-        Said::Started => (PaymentStatus::Started, Paid::Recorded),
-        Said::Failed => (PaymentStatus::Failed, Paid::Recorded),
-        Said::Succeeded if order.status != OrderStatus::Pending => (PaymentStatus::RefundDue, Paid::RefundDue),
-        Said::Succeeded if order.amount == new.amount && order.currency == new.currency => {
-            (PaymentStatus::Recorded, Paid::Paid)
-        }
-        Said::Succeeded => (PaymentStatus::Recorded, Paid::AmountMismatch),
+/// Recorded before anything is decided (R9).
+fn first_status(said: Said, order: Option<&Order>) -> PaymentStatus {
+    match (said, order) {
+        (Said::Started, _) => PaymentStatus::Started,
+        (Said::Failed, _) => PaymentStatus::Failed,
+        (Said::Succeeded, None) => PaymentStatus::Unmatched,
+        (Said::Succeeded, Some(_)) => PaymentStatus::Recorded,
     }
+}
+
+/// What a successful payment does to its order. Both are locked.
+async fn decide(
+    conn: &mut Conn,
+    order: &Order,
+    id: i64,
+    now: i64,
+    counts: &mut Counts,
+    core: &Core,
+) -> store::Result<Paid> {
+    let payments = payment::lock_of_order(conn, &order.order_no).await?;
+    let own = payments.iter().find(|p| p.id == id);
+    let own = own.ok_or_else(|| store::Error::broken(format!("payment {id} is not there under its lock")))?;
+    match order.status {
+        OrderStatus::Pending if fits(order, own) => {
+            make_paid(conn, order, Some(own), &payments, now, counts, core).await?;
+            Ok(Paid::Paid)
+        }
+        OrderStatus::Pending => Ok(Paid::AmountMismatch),
+        OrderStatus::Closed if !order.is_tombstone() && fits(order, own) => {
+            Ok(match late::decide(conn, order, own, now, counts, core).await? {
+                Late::Restored => Paid::Restored,
+                Late::Restoring => Paid::Restoring,
+                Late::RefundDue => Paid::RefundDue,
+            })
+        }
+        _ => {
+            refund::make_due(conn, own, now, core).await?;
+            Ok(Paid::RefundDue)
+        }
+    }
+}
+
+/// The amount and currency that the order asks for.
+pub(super) fn fits(order: &Order, payment: &Payment) -> bool {
+    payment.amount == order.amount && payment.currency == order.currency
 }
 
 /// How things stand with a payment that is told again.
 fn standing(known: &Payment, order: Option<&Order>) -> Paid {
+    let is_restoring = |order: &Order| order.status == OrderStatus::Restoring && order.late_payment == Some(known.id);
     match known.status {
+        PaymentStatus::Recorded if order.is_some_and(is_restoring) => Paid::Restoring,
         PaymentStatus::Applied => Paid::AlreadyPaid,
         PaymentStatus::RefundDue | PaymentStatus::Refunded => Paid::RefundDue,
         PaymentStatus::Unmatched => Paid::UnknownOrder,
@@ -160,6 +184,7 @@ async fn write_payment(
         currency: new.currency.clone(),
         occurred_at: new.occurred_at,
         recorded_at: now,
+        lacking: None,
     };
     let taken = || store::Error::new(store::Class::Transient, "the same payment is being recorded at this moment");
     if !payment::insert(conn, &row).await? {
@@ -172,8 +197,7 @@ async fn write_payment(
 pub(super) fn matching<'p>(order: &Order, payments: &'p [Payment]) -> Option<&'p Payment> {
     payments.iter().find(|payment| {
         matches!(payment.status, PaymentStatus::Recorded | PaymentStatus::Unmatched | PaymentStatus::Applied)
-            && payment.amount == order.amount
-            && payment.currency == order.currency
+            && fits(order, payment)
     })
 }
 
@@ -186,6 +210,7 @@ pub(super) async fn make_paid(
     payments: &[Payment],
     now: i64,
     counts: &mut Counts,
+    core: &Core,
 ) -> store::Result<()> {
     if order::mark_paid(conn, order.id, now).await? != 1 {
         return Err(store::Error::broken(format!("order {} left PENDING under its lock", order.order_no)));
@@ -196,64 +221,142 @@ pub(super) async fn make_paid(
         }
     }
     let others = payments.iter().filter(|p| Some(p.id) != paying.map(|p| p.id));
-    refund_recorded(conn, others, now).await?;
+    refund_recorded(conn, others, now, core).await?;
     let holds = order::holds(conn, &order.order_no).await?;
     let tasks = task::lock_of_ref(conn, &order.order_no).await?;
     let settle: Vec<NewTask> = holds_left(&holds, &tasks, order.round)
         .into_iter()
         .filter(|left| left.left > 0)
-        .map(|left| close::task_for(&left, Action::Settle, source::PAY))
+        .map(|left| close::task_for(&left, Action::Settle, source::PAY, &core.policy.homes))
         .collect();
     task::insert(conn, &settle, now).await?;
-    close::refuse_unadopted(conn, &tasks, &order.order_no, now, counts).await?;
+    close::refuse_unadopted(conn, &tasks, &order.order_no, now, counts, core).await?;
     counts.add(counters::PAID, "", 1);
     Ok(())
 }
 
-/// Successful payments that no longer can be applied are money to give back.
+/// Successful payments that no longer can be applied are money to give back, each with its refund task.
 pub(super) async fn refund_recorded(
     conn: &mut Conn,
     payments: impl Iterator<Item = &Payment>,
     now: i64,
+    core: &Core,
 ) -> store::Result<()> {
-    for other in payments {
-        for status in [PaymentStatus::Recorded, PaymentStatus::Unmatched] {
-            payment::move_on(conn, other.id, status, PaymentStatus::RefundDue, now).await?;
-        }
+    for other in payments.filter(|p| matches!(p.status, PaymentStatus::Recorded | PaymentStatus::Unmatched)) {
+        refund::make_due(conn, other, now, core).await?;
     }
     Ok(())
+}
+
+/// The same for all payments of an order but the one it is paid with.
+pub(super) async fn refund_others(
+    conn: &mut Conn,
+    order: &Order,
+    applied: i64,
+    now: i64,
+    core: &Core,
+) -> store::Result<()> {
+    let payments = payment::lock_of_order(conn, &order.order_no).await?;
+    refund_recorded(conn, payments.iter().filter(|p| p.id != applied), now, core).await
 }
 
 /// Matches a payment that came before its order, or an order found paid by other hands: under the order's
 /// lock, a PENDING order with a matching payment is taken to PAID. Harmless when there is nothing to do.
 pub async fn match_payments(core: &Core, order_no: &str) -> Result<bool> {
     let now = core.now();
-    let order_no = order_no.to_owned();
+    let work = Arc::new((order_no.to_owned(), core.clone()));
     let done = core.db.write(move |conn| {
-        let order_no = order_no.clone();
-        Box::pin(async move {
-            let Some(order) = order::lock(conn, &order_no).await? else { return Ok(Decision::Rollback(false)) };
-            let payments = payment::lock_of_order(conn, &order_no).await?;
-            let mut counts = Counts::default();
-            if order.status != OrderStatus::Pending {
-                let unmatched = payments.iter().filter(|p| p.status == PaymentStatus::Unmatched);
-                refund_recorded(conn, unmatched, now).await?;
-                return Ok(Decision::Commit(true));
-            }
-            if let Some(paying) = matching(&order, &payments) {
-                make_paid(conn, &order, Some(paying), &payments, now, &mut counts).await?;
-            } else {
-                for payment in payments.iter().filter(|p| p.status == PaymentStatus::Unmatched) {
-                    payment::move_on(conn, payment.id, PaymentStatus::Unmatched, PaymentStatus::Recorded, now).await?;
-                }
-            }
-            counter::append(conn, &counts, now).await?;
-            Ok(Decision::Commit(true))
-        })
+        let work = work.clone();
+        Box::pin(async move { match_one(conn, &work.0, now, &work.1).await })
     });
     let done = done.await?;
     core.ring();
     Ok(done)
+}
+
+async fn match_one(conn: &mut Conn, order_no: &str, now: i64, core: &Core) -> store::Result<Decision<bool>> {
+    let Some(order) = order::lock(conn, order_no).await? else { return Ok(Decision::Rollback(false)) };
+    let payments = payment::lock_of_order(conn, order_no).await?;
+    let mut counts = Counts::default();
+    for early in payments.iter().filter(|p| p.status == PaymentStatus::Unmatched) {
+        payment::move_on(conn, early.id, PaymentStatus::Unmatched, PaymentStatus::Recorded, now).await?;
+    }
+    if let (OrderStatus::Pending, Some(paying)) = (order.status, matching(&order, &payments)) {
+        make_paid(conn, &order, Some(paying), &payments, now, &mut counts, core).await?;
+    } else if order.status != OrderStatus::Pending {
+        // Each as if it came now; the order may move on with the first.
+        for early in payments.iter().filter(|p| p.status == PaymentStatus::Unmatched) {
+            let Some(order) = order::lock(conn, order_no).await? else { break };
+            decide(conn, &order, early.id, now, &mut counts, core).await?;
+        }
+    }
+    counter::append(conn, &counts, now).await?;
+    Ok(Decision::Commit(true))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    Accepted,
+    /// The order isn't open any more.
+    NotPending,
+    /// The payment isn't one that waits for a decision.
+    NotRecorded,
+    Unknown,
+}
+
+/// A lead takes a payment of the wrong amount or currency for an open order: it is PAID with it.
+///
+/// # Errors
+/// `Invalid` for a reason that can't be taken.
+pub async fn accept_payment(core: &Core, actor: &Actor, payment_id: i64, reason: &str) -> Result<Accepted> {
+    text::check_text(reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
+    let Some(seen) = payment::find(&mut core.db.read().await?, payment_id).await? else {
+        return Ok(Accepted::Unknown);
+    };
+    let now = core.now();
+    let work = Arc::new((core.clone(), actor.to_string(), reason.to_owned(), seen));
+    let done = core.db.write(move |conn| {
+        let work = work.clone();
+        Box::pin(async move { accept(conn, &work.0, &work.1, &work.2, &work.3, now).await })
+    });
+    let done = done.await?;
+    core.ring();
+    Ok(done)
+}
+
+async fn accept(
+    conn: &mut Conn,
+    core: &Core,
+    actor: &str,
+    reason: &str,
+    seen: &Payment,
+    now: i64,
+) -> store::Result<Decision<Accepted>> {
+    let Some(order) = order::lock(conn, &seen.order_no).await? else {
+        return Ok(Decision::Rollback(Accepted::Unknown));
+    };
+    let payments = payment::lock_of_order(conn, &order.order_no).await?;
+    let own = payments.iter().find(|p| p.id == seen.id && p.status == PaymentStatus::Recorded);
+    let Some(own) = own else { return Ok(Decision::Rollback(Accepted::NotRecorded)) };
+    if order.status != OrderStatus::Pending {
+        return Ok(Decision::Rollback(Accepted::NotPending));
+    }
+    let mut counts = Counts::default();
+    make_paid(conn, &order, Some(own), &payments, now, &mut counts, core).await?;
+    counter::append(conn, &counts, now).await?;
+    let entry = audit::Entry {
+        at: now,
+        actor,
+        action: "payment.accept",
+        target: &format!("payment:{}", own.id),
+        reason: Some(reason),
+        detail: serde_json::json!({
+            "order_no": order.order_no, "asked": {"amount": order.amount, "currency": order.currency},
+            "accepted": {"amount": own.amount, "currency": own.currency},
+        }),
+    };
+    audit::insert(conn, &entry).await?;
+    Ok(Decision::Commit(Accepted::Accepted))
 }
 
 fn check(new: &NewPayment) -> std::result::Result<(), Vec<FieldError>> {

@@ -92,12 +92,15 @@ pub async fn place_order(core: &Core, actor: &Actor, new: NewOrder) -> Result<Pl
         payment_seen: false,
         tombstone_until: None,
         lines: new.lines,
+        asking: false,
+        asked: 0,
+        late_payment: None,
         version: 0,
     };
-    let work = Arc::new((row, wanted, new.pay_within_s.is_some(), actor.to_string()));
+    let work = Arc::new((row, wanted, new.pay_within_s.is_some(), actor.to_string(), core.clone()));
     let placed = core.db.write(move |conn| {
         let work = work.clone();
-        Box::pin(async move { place(conn, &work.0, &work.1, work.2, &work.3).await })
+        Box::pin(async move { place(conn, &work.0, &work.1, work.2, &work.3, &work.4).await })
     });
     let placed = placed.await?;
     core.ring();
@@ -112,6 +115,7 @@ async fn place(
     wanted: &Wanted,
     compares_time: bool,
     actor: &str,
+    core: &Core,
 ) -> store::Result<Decision<Placed>> {
     if !order::insert(conn, row).await? {
         let Some(known) = order::find(conn, &row.order_no).await? else {
@@ -147,13 +151,19 @@ async fn place(
     }
     let mut counts = Counts::default();
     counts.add(counters::PLACED, "", 1);
-    pay_at_once(conn, row, early, &mut counts).await?;
+    pay_at_once(conn, row, early, &mut counts, core).await?;
     counter::append(conn, &counts, row.placed_at).await?;
     Ok(Decision::Commit(Placed::Placed))
 }
 
 /// An order of amount 0, or whose payment came before it, is paid as it is placed (R9).
-async fn pay_at_once(conn: &mut Conn, row: &Order, early: Vec<Payment>, counts: &mut Counts) -> store::Result<()> {
+async fn pay_at_once(
+    conn: &mut Conn,
+    row: &Order,
+    early: Vec<Payment>,
+    counts: &mut Counts,
+    core: &Core,
+) -> store::Result<()> {
     if early.is_empty() && row.amount > 0 {
         return Ok(());
     }
@@ -165,9 +175,9 @@ async fn pay_at_once(conn: &mut Conn, row: &Order, early: Vec<Payment>, counts: 
         return Err(store::Error::broken("an order just inserted is not there"));
     };
     if let Some(matching) = pay::matching(&order, &payments) {
-        pay::make_paid(conn, &order, Some(matching), &payments, row.placed_at, counts).await?;
+        pay::make_paid(conn, &order, Some(matching), &payments, row.placed_at, counts, core).await?;
     } else if order.amount == 0 {
-        pay::make_paid(conn, &order, None, &payments, row.placed_at, counts).await?;
+        pay::make_paid(conn, &order, None, &payments, row.placed_at, counts, core).await?;
     }
     Ok(())
 }

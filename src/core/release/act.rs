@@ -33,7 +33,7 @@ pub enum Retried {
 pub async fn retry(core: &Core, actor: &Actor, task_id: i64, reason: &str) -> Result<Retried> {
     text::check_text(reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
     let Some(seen) = task::find(&mut core.db.read().await?, task_id).await? else { return Ok(Retried::Unknown) };
-    if seen.ledger_id.is_none() && seen.status.is_unfinished() {
+    if !seen.is_adopted && seen.status.is_unfinished() {
         // A shop's own row: the worker's way, which closes the order first, decides what it means.
         return retry_foreign(core, actor, seen, reason).await;
     }

@@ -15,7 +15,7 @@ use crate::core::order::close::{self, CloseOrder};
 use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, ResourceType, Trigger};
 use crate::core::{Core, Result, counters, order, task as core_task};
 use crate::store::counter::Counts;
-use crate::store::ledger::Key;
+use crate::store::ledger::{Key, Ledger};
 use crate::store::task::{Due, Failed};
 use crate::store::{self, Class, Conn, Decision, counter, flow, ledger, order as order_rows, task};
 
@@ -195,7 +195,7 @@ async fn run_batch(
         succeed(conn, &duplicates, AttemptOutcome::Duplicate, now, actor, &mut counts).await?;
         batch.ran.succeeded += duplicates.len();
     }
-    if due.iter().any(|task| task.ledger_id.is_none()) {
+    if due.iter().any(is_foreign) {
         let foreign = resolve_foreign(conn, &mut due).await?;
         succeed(conn, &foreign.nothing, AttemptOutcome::NothingLocked, now, actor, &mut counts).await?;
         batch.ran.succeeded += foreign.nothing.len();
@@ -215,6 +215,33 @@ async fn run_batch(
     Ok(batch)
 }
 
+/// Runs these tasks inside a transaction that somebody else opened; how many succeeded.
+pub(super) async fn run_here(
+    conn: &mut Conn,
+    due: Vec<Due>,
+    now: i64,
+    actor: &str,
+    core: &Core,
+) -> store::Result<usize> {
+    Ok(run_batch(conn, due, Care::Plain, now, actor, core).await?.ran.succeeded)
+}
+
+/// Locks the ledger rows of these tasks and says what running them would do, with the rows.
+pub(super) async fn plan_under_lock(
+    conn: &mut Conn,
+    due: &[Due],
+    now: i64,
+    core: &Core,
+) -> store::Result<(plan::Plan, Vec<Ledger>)> {
+    let mut rows: Vec<(ResourceType, &str, i64)> =
+        due.iter().filter_map(|t| t.ledger_id.map(|id| (t.resource, t.key.as_str(), id))).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let ids: Vec<i64> = rows.iter().map(|(_, _, id)| *id).collect();
+    let ledgers = if ids.is_empty() { Vec::new() } else { ledger::lock_ids(conn, &ids).await? };
+    Ok((plan::plan(due, &ledgers, now, &core.policy), ledgers))
+}
+
 /// Locks the ledger rows of these tasks, plans, and writes flows and figures. Answers who is done and who failed.
 async fn move_ledgers(
     conn: &mut Conn,
@@ -226,13 +253,7 @@ async fn move_ledgers(
     if due.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let mut rows: Vec<(ResourceType, &str, i64)> =
-        due.iter().filter_map(|t| t.ledger_id.map(|id| (t.resource, t.key.as_str(), id))).collect();
-    rows.sort_unstable();
-    rows.dedup();
-    let ids: Vec<i64> = rows.iter().map(|(_, _, id)| *id).collect();
-    let ledgers = if ids.is_empty() { Vec::new() } else { ledger::lock_ids(conn, &ids).await? };
-    let plan = plan::plan(&due, &ledgers, now, &core.policy);
+    let (plan, _) = plan_under_lock(conn, &due, now, core).await?;
     if !plan.flows.is_empty() {
         if !flow::insert_of_tasks(conn, &plan.flows, now, actor).await? {
             return Err(store::Error::new(Class::Unique, "a flow row of this batch exists already"));
@@ -321,7 +342,7 @@ async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<F
 }
 
 fn is_foreign(task: &Due) -> bool {
-    task.ledger_id.is_none() && task.action == Action::Release
+    !task.is_adopted && task.action == Action::Release
 }
 
 /// A row that a shop wrote for an order Handback knows: its close is called first (reason `shop`, trigger

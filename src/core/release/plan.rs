@@ -28,6 +28,9 @@ pub struct Plan {
     pub failures: Vec<Failure>,
 }
 
+/// The note on a flow row of goods that were not sold here: `sold` didn't move.
+pub const SOLD_ELSEWHERE: &str = "sold elsewhere";
+
 /// A ledger row as the plan goes on.
 struct State<'l> {
     row: &'l Ledger,
@@ -76,10 +79,60 @@ impl<'l> State<'l> {
     }
 
     fn step(&mut self, task: &Due, now: i64, policy: &Policy) -> Result<TaskFlow, (FailureKind, String)> {
-        if !matches!(task.action, Action::Release | Action::Settle) {
-            let error = format!("{} is not an act of this version", task.action);
+        match task.action {
+            Action::Release | Action::Settle => self.give_up_lock(task, now, policy),
+            Action::TakeBack => self.take_back(task),
+            Action::ReturnIn => self.return_in(task),
+            _ => Err((FailureKind::StateMismatch, format!("{} moves no ledger row", task.action))),
+        }
+    }
+
+    /// Goods come back after they were sold; those sold elsewhere never were in `sold`.
+    fn return_in(&mut self, task: &Due) -> Result<TaskFlow, (FailureKind, String)> {
+        let was_sold_here = !task.order_no.is_empty();
+        if was_sold_here && self.sold < task.qty {
+            let error = format!("sold {} is less than the returned qty {}", self.sold, task.qty);
             return Err((FailureKind::StateMismatch, error));
         }
+        let too_large = || (FailureKind::Poisoned, format!("{} of {} would be too large", task.qty, task.key));
+        self.available = self.available.checked_add(task.qty).ok_or_else(too_large)?;
+        if was_sold_here {
+            self.sold -= task.qty;
+        }
+        Ok(self.flow(task, (!was_sold_here).then_some(SOLD_ELSEWHERE)))
+    }
+
+    /// Locks again what this order's release gave back. A retired row can't be locked any more.
+    fn take_back(&mut self, task: &Due) -> Result<TaskFlow, (FailureKind, String)> {
+        if self.row.retired_at.is_some() {
+            return Err((FailureKind::ResourceMissing, format!("{} {} is retired", task.resource, task.key)));
+        }
+        if self.available < task.qty {
+            let error = format!("available {} is less than qty {}", self.available, task.qty);
+            return Err((FailureKind::LockedInsufficient, error));
+        }
+        self.available -= task.qty;
+        self.locked += task.qty;
+        if task.resource.is_single() {
+            self.terms =
+                Some(Terms { holder_no: Some(task.order_no.clone()), holder_round: Some(task.round), ..self.terms() });
+        }
+        Ok(self.flow(task, None))
+    }
+
+    fn flow(&self, task: &Due, note: Option<&str>) -> TaskFlow {
+        TaskFlow {
+            task_id: task.id,
+            ledger_id: self.row.id,
+            bearer: self.row.issuer.clone(),
+            available_after: self.available,
+            locked_after: self.locked,
+            sold_after: self.sold,
+            note: note.map(str::to_owned),
+        }
+    }
+
+    fn give_up_lock(&mut self, task: &Due, now: i64, policy: &Policy) -> Result<TaskFlow, (FailureKind, String)> {
         if task.resource.is_single() {
             self.check_holder(task)?;
         }
@@ -96,15 +149,7 @@ impl<'l> State<'l> {
             self.sold = self.sold.checked_add(task.qty).ok_or_else(too_large)?;
         }
         self.locked -= task.qty;
-        Ok(TaskFlow {
-            task_id: task.id,
-            ledger_id: self.row.id,
-            bearer: self.row.issuer.clone(),
-            available_after: self.available,
-            locked_after: self.locked,
-            sold_after: self.sold,
-            note: note.map(str::to_owned),
-        })
+        Ok(self.flow(task, note))
     }
 
     /// Coupons and slots return only from the order and round that hold them (R16).
@@ -204,6 +249,8 @@ mod tests {
             retry: 0,
             ledger_id: Some(ledger_id),
             first_failed_at: None,
+            is_adopted: true,
+            return_no: String::new(),
         }
     }
 

@@ -109,6 +109,8 @@ pub(super) async fn pay(
         Paid::Recorded => "recorded",
         Paid::Paid => "paid",
         Paid::AlreadyPaid => "already_paid",
+        Paid::Restored => "restored",
+        Paid::Restoring => "restoring",
         Paid::RefundDue => "refund_due",
         Paid::AmountMismatch => "amount_mismatch",
         Paid::UnknownOrder => "unknown_order",
@@ -135,6 +137,7 @@ pub(super) async fn close(
         Closed::AlreadyClosed => "already_closed",
         Closed::NotPending => "not_pending",
         Closed::NotDue => "not_due",
+        Closed::Postponed => "postponed",
         Closed::Tombstoned => "tombstoned",
     }))
 }

@@ -64,6 +64,12 @@ pub fn task(id: i64, status: TaskStatus, hostile: &str) -> TaskRow {
         next_at,
         created_at: NOW - 212_000,
         ledger_id: Some(7),
+        is_adopted: true,
+        lane: 0,
+        claimed_by: None,
+        is_in_doubt: false,
+        sent_at: None,
+        return_no: String::new(),
         first_failed_at: failed.then_some(NOW - 209_000),
         finished_at: ended.then_some(NOW - 100_000),
         ended_by: ended.then(|| format!("worker:w-1{hostile}")),
@@ -270,6 +276,7 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
         currency: "CNY".to_owned(),
         occurred_at: NOW - 602_000,
         recorded_at: NOW - 600_000,
+        lacking: None,
     };
     let view = OrderView {
         order: Order {
@@ -278,6 +285,9 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
             pay_within_s: 900,
             due_at: None,
             payment_seen: false,
+            asking: false,
+            asked: 0,
+            late_payment: None,
             version: 3,
             tombstone_until: None,
             order_no: format!("HB20261111-0047193{hostile}"),
