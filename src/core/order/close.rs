@@ -99,7 +99,9 @@ async fn close_pending(
     counts: &mut Counts,
     core: &Core,
 ) -> store::Result<Closed> {
-    if closing.reason == TIMEOUT && closing.now < order.due_at.unwrap_or(order.pay_deadline) {
+    // While its channel is asked, `due_at` says when it is asked next.
+    let due_at = if order.asking { order.pay_deadline } else { order.due_at.unwrap_or(order.pay_deadline) };
+    if closing.reason == TIMEOUT && closing.now < due_at {
         return Ok(Closed::NotDue);
     }
     let payments = payment::lock_of_order(conn, &order.order_no).await?;

@@ -1,0 +1,288 @@
+//! R7, R9, B5: payments before and while an order is open, reducing it, and asking the channel before a timeout.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use handback::core::Core;
+use handback::core::clock::Clock;
+use handback::core::order::ask::ask_due;
+use handback::core::order::close::{Closed, Swept};
+use handback::core::order::pay::{Accepted, Paid, Said, accept_payment};
+use handback::core::order::place::NewHold;
+use handback::core::order::reduce::{Over, Reduce, Reduced, reduce_order};
+use handback::core::policy::Policy;
+use handback::core::ports::{Answer, Asked, PaymentChannel, RefundCall, Services};
+use handback::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
+use handback::store::{Db, payment};
+
+use crate::support::database::{TestDb, on_every_engine};
+use crate::support::shop::{MINUTE, Ordering, START_MS, Shop, a_payment, an_order, operator};
+
+use ResourceType::{Coupon, Stock};
+
+fn part(key: &str, qty: i64) -> NewHold {
+    NewHold { resource: Stock, key: key.into(), qty }
+}
+
+async fn reduce(shop: &Shop, order_no: &str, reference: &str, amount: i64, holds: Vec<NewHold>) -> Reduced {
+    let reduce = Reduce { order_no: order_no.into(), reference: reference.into(), amount, holds };
+    reduce_order(&shop.core, reduce).await.unwrap()
+}
+
+on_every_engine!(r4_reducing_gives_part_back_early_and_the_close_only_the_rest);
+
+async fn r4_reducing_gives_part_back_early_and_the_close_only_the_rest(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    shop.placed(an_order("o").holding(Stock, "s", 2).holding(Stock, "s", 3)).await;
+    assert_eq!(reduce(&shop, "o", "line 2", 4_000, vec![part("s", 1), part("s", 2)]).await, Reduced::Reduced);
+    assert_eq!(reduce(&shop, "o", "line 2", 4_000, vec![part("s", 3)]).await, Reduced::AlreadyReduced);
+    shop.work().await;
+    assert_eq!(shop.stock_figures("s").await, (8, 2, 0));
+    let over = Over { resource: Stock, key: "s".into(), qty: 3, left: 2 };
+    assert_eq!(reduce(&shop, "o", "too much", 1, vec![part("s", 3)]).await, Reduced::OverReduce(vec![over]));
+    assert_eq!(reduce(&shop, "o", "up", 4_001, vec![]).await, Reduced::AmountAbove { present: 4_000 });
+    assert_eq!(shop.close("o", "buyer").await, Closed::Closed);
+    assert_eq!(reduce(&shop, "o", "late", 1, vec![]).await, Reduced::NotPending);
+    assert_eq!(reduce(&shop, "o", "line 2", 1, vec![]).await, Reduced::AlreadyReduced);
+    shop.work().await;
+    assert_eq!(shop.stock_figures("s").await, (10, 0, 0));
+    assert_eq!(reduce(&shop, "nobody", "x", 1, vec![]).await, Reduced::UnknownOrder);
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r8_a_late_payment_of_a_reduced_order_takes_back_only_what_the_close_released);
+
+async fn r8_a_late_payment_of_a_reduced_order_takes_back_only_what_the_close_released(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    for (order_no, runs) in [("ran", true), ("waits", false)] {
+        shop.placed(an_order(order_no).holding(Stock, "s", 5)).await;
+        reduce(&shop, order_no, "r", 4_000, vec![part("s", 3)]).await;
+        shop.close(order_no, "buyer").await;
+        if runs {
+            shop.work().await;
+        }
+        let mut reduced = a_payment(order_no, order_no);
+        reduced.amount = 4_000;
+        assert_eq!(shop.payment(reduced).await, Paid::Restored);
+        shop.work().await;
+    }
+    assert_eq!(shop.stock_figures("s").await, (6, 0, 4));
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r9_reducing_looks_at_recorded_payments_again);
+
+async fn r9_reducing_looks_at_recorded_payments_again(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    shop.placed(an_order("o").holding(Stock, "s", 2)).await;
+    let mut less = a_payment("o", "t");
+    less.amount = 4_000;
+    assert_eq!(shop.payment(less).await, Paid::AmountMismatch);
+    assert_eq!(reduce(&shop, "o", "r", 4_000, vec![part("s", 1)]).await, Reduced::Reduced);
+    assert_eq!(shop.status("o").await, OrderStatus::Paid);
+    shop.placed(an_order("free").holding(Stock, "s", 2)).await;
+    assert_eq!(reduce(&shop, "free", "r", 0, vec![]).await, Reduced::Reduced);
+    assert_eq!(shop.status("free").await, OrderStatus::Paid, "nothing left to pay is PAID at once");
+    shop.work().await;
+    assert_eq!(shop.stock_figures("s").await, (7, 0, 3));
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r7_a_lead_takes_a_wrong_amount_only_while_the_order_is_open);
+
+async fn r7_a_lead_takes_a_wrong_amount_only_while_the_order_is_open(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    let accept = async |id| accept_payment(&shop.core, &operator("lead"), id, "the buyer sent 1 less").await.unwrap();
+    for order_no in ["open", "closed"] {
+        shop.placed(an_order(order_no).holding(Stock, "s", 1)).await;
+        let mut wrong = a_payment(order_no, order_no);
+        wrong.amount = 9_900;
+        assert_eq!(shop.payment(wrong).await, Paid::AmountMismatch);
+    }
+    let id = async |order_no: &str| {
+        payment::of_order(&mut shop.core.db.read().await.unwrap(), order_no).await.unwrap()[0].id
+    };
+    assert_eq!(accept(id("open").await).await, Accepted::Accepted);
+    assert_eq!(accept(id("open").await).await, Accepted::NotRecorded, "pressed again");
+    assert_eq!(shop.status("open").await, OrderStatus::Paid);
+    shop.close("closed", "buyer").await;
+    assert_eq!(accept(id("closed").await).await, Accepted::NotRecorded, "it is money to refund by now");
+    assert_eq!(accept(4_711).await, Accepted::Unknown);
+    assert_eq!(db.count("SELECT COUNT(*) FROM audit_log WHERE action = 'payment.accept'").await, 1);
+    shop.work().await;
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r9_the_same_transaction_with_other_content_is_one_case_and_changes_nothing);
+
+async fn r9_the_same_transaction_with_other_content_is_one_case_and_changes_nothing(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    shop.placed(an_order("o").holding(Stock, "s", 1)).await;
+    shop.placed(an_order("p").holding(Stock, "s", 1)).await;
+    assert_eq!(shop.payment(a_payment("o", "t")).await, Paid::Paid);
+    for _ in 0..3 {
+        assert_eq!(shop.payment(a_payment("p", "t")).await, Paid::TxnConflict);
+    }
+    let mut other = a_payment("o", "t");
+    other.currency = "USD".into();
+    assert_eq!(shop.payment(other).await, Paid::TxnConflict);
+    assert_eq!(db.count("SELECT COUNT(*) FROM payment_conflict").await, 2);
+    assert_eq!(shop.status("p").await, OrderStatus::Pending);
+    assert_eq!(shop.payment(a_payment("o", "t")).await, Paid::AlreadyPaid);
+    shop.work().await;
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r9_every_payment_that_is_not_applied_has_one_refund_task);
+
+async fn r9_every_payment_that_is_not_applied_has_one_refund_task(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.stock("s", 10).await;
+    shop.payment(a_payment("never placed", "t0")).await;
+    assert_eq!(shop.close("never placed", "buyer").await, Closed::Tombstoned);
+    shop.placed(an_order("o").holding(Stock, "s", 1)).await;
+    let mut wrong = a_payment("o", "t1");
+    wrong.amount = 5;
+    shop.payment(wrong).await;
+    shop.payment(a_payment("o", "t2")).await;
+    shop.payment(a_payment("o", "t3")).await;
+    let refunds = "SELECT COUNT(*) FROM order_release_task WHERE action = 5 AND resource_type = 0 AND lane = 6";
+    assert_eq!(db.count(refunds).await, 3);
+    let unmatched = "SELECT COUNT(*) FROM payment p WHERE p.status = 4 AND NOT EXISTS \
+                     (SELECT 1 FROM order_release_task t WHERE t.action = 5 AND t.qty = p.amount AND t.order_no = p.order_no)";
+    assert_eq!(db.count(unmatched).await, 0);
+    assert_eq!(shop.status("o").await, OrderStatus::Paid);
+    shop.work().await;
+    shop.rules_hold().await;
+}
+
+/// A payment channel that says what the test wrote down for it.
+#[derive(Default)]
+struct Told {
+    answers: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl PaymentChannel for Told {
+    fn lease_ms(&self) -> i64 {
+        5_000
+    }
+
+    fn ask<'a>(&'a self, order_no: &'a str) -> BoxFuture<'a, Asked> {
+        self.asked.lock().unwrap().push(order_no.to_owned());
+        let answer = self.answers.lock().unwrap().pop().unwrap_or(Asked::Unknown("no answer".into()));
+        async move { answer }.boxed()
+    }
+
+    fn refund<'a>(&'a self, _: &'a RefundCall) -> BoxFuture<'a, Answer> {
+        async move { Answer::Applied }.boxed()
+    }
+}
+
+async fn with_channel(db: &TestDb, answers: Vec<Asked>) -> (Shop, Arc<Told>) {
+    let told = Arc::new(Told { answers: Mutex::new(answers), ..Told::default() });
+    let clock = Clock::test(START_MS);
+    let services = Services { channel: Some(told.clone()), ..Services::default() };
+    let store = Db::open(&db.url, true, 8).await.unwrap();
+    let core = Core::with_services(store, clock.clone(), Policy::default(), services);
+    (Shop { core, clock }, told)
+}
+
+fn started(order_no: &str) -> handback::core::order::pay::NewPayment {
+    let mut payment = a_payment(order_no, &format!("started-{order_no}"));
+    payment.said = Said::Started;
+    payment
+}
+
+on_every_engine!(b5_the_channel_is_asked_once_and_an_unpaid_order_closes);
+
+async fn b5_the_channel_is_asked_once_and_an_unpaid_order_closes(db: TestDb) {
+    let (shop, told) = with_channel(&db, vec![Asked::NotPaid]).await;
+    shop.stock("s", 5).await;
+    shop.placed(an_order("o").holding(Stock, "s", 1)).await;
+    shop.placed(an_order("plain").holding(Stock, "s", 1)).await;
+    shop.payment(started("o")).await;
+    assert_eq!(ask_due(&shop.core).await.unwrap(), 0, "nobody is asked before the deadline");
+    shop.later(16 * MINUTE);
+    assert_eq!(shop.close("o", "timeout").await, Closed::Postponed);
+    let swept = shop.sweep().await;
+    assert_eq!((swept.closed, swept.postponed), (1, 0), "one that is being asked about holds up no other: {swept:?}");
+    assert_eq!(ask_due(&shop.core).await.unwrap(), 1);
+    assert_eq!(*told.asked.lock().unwrap(), ["o"]);
+    assert_eq!(shop.status("o").await, OrderStatus::Closed);
+    shop.work().await;
+    assert_eq!(shop.stock_figures("s").await, (5, 0, 0));
+    shop.rules_hold().await;
+}
+
+on_every_engine!(b5_what_the_channel_says_is_paid_is_a_payment);
+
+async fn b5_what_the_channel_says_is_paid_is_a_payment(db: TestDb) {
+    let paid = Asked::Paid {
+        channel: "alipay".into(),
+        channel_txn: "started-o".into(),
+        amount: 10_000,
+        currency: "CNY".into(),
+        occurred_at: START_MS,
+    };
+    let (shop, _) = with_channel(&db, vec![paid]).await;
+    shop.stock("s", 5).await;
+    shop.placed(an_order("o").holding(Stock, "s", 1)).await;
+    shop.payment(started("o")).await;
+    shop.later(16 * MINUTE);
+    shop.sweep().await;
+    ask_due(&shop.core).await.unwrap();
+    assert_eq!(shop.status("o").await, OrderStatus::Paid);
+    let payments = payment::of_order(&mut shop.core.db.read().await.unwrap(), "o").await.unwrap();
+    assert_eq!(payments.iter().map(|p| p.status).collect::<Vec<_>>(), [PaymentStatus::Applied]);
+    shop.work().await;
+    assert_eq!(shop.stock_figures("s").await, (4, 0, 1));
+    shop.rules_hold().await;
+}
+
+on_every_engine!(b5_a_channel_that_does_not_know_is_asked_again_and_then_a_person_decides);
+
+async fn b5_a_channel_that_does_not_know_is_asked_again_and_then_a_person_decides(db: TestDb) {
+    let (shop, told) = with_channel(&db, Vec::new()).await;
+    shop.stock("s", 5).await;
+    shop.placed(an_order("o").holding(Stock, "s", 1)).await;
+    shop.payment(started("o")).await;
+    shop.later(16 * MINUTE);
+    shop.sweep().await;
+    for round in 1..=3 {
+        assert_eq!(ask_due(&shop.core).await.unwrap(), 1, "round {round}");
+        assert_eq!(ask_due(&shop.core).await.unwrap(), 0, "not again at once");
+        assert_eq!(shop.sweep().await, Swept::default());
+        shop.later(MINUTE);
+    }
+    shop.later(60 * MINUTE);
+    assert_eq!(ask_due(&shop.core).await.unwrap(), 0, "after three times it is left to a person");
+    assert_eq!(told.asked.lock().unwrap().len(), 3);
+    assert_eq!(shop.status("o").await, OrderStatus::Pending);
+    assert_eq!(shop.close("o", "timeout").await, Closed::Postponed);
+    assert_eq!(shop.close("o", "operator").await, Closed::Closed, "every other reason closes at once");
+    shop.work().await;
+    assert_eq!(shop.stock_figures("s").await, (5, 0, 0));
+    shop.rules_hold().await;
+}
+
+on_every_engine!(b5_without_a_channel_a_started_payment_holds_nothing_up);
+
+async fn b5_without_a_channel_a_started_payment_holds_nothing_up(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.good_coupon("c").await;
+    shop.placed(an_order("o").holding(Coupon, "c", 1)).await;
+    shop.payment(started("o")).await;
+    shop.later(16 * MINUTE);
+    assert_eq!(shop.sweep().await.closed, 1);
+    let task = shop.task("o").await;
+    assert_eq!((task.action, task.status), (Action::Release, TaskStatus::Waiting));
+    shop.work().await;
+    shop.rules_hold().await;
+}
