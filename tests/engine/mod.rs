@@ -9,5 +9,6 @@ mod ledgers;
 mod lost_commits;
 mod payments;
 mod releasing;
+mod sale;
 mod schema;
 mod working;
