@@ -4,4 +4,5 @@
 mod coupons;
 mod keys;
 mod orders;
+mod payments;
 mod workers;

@@ -1,21 +1,15 @@
 //! R7, R9, B5: payments before and while an order is open, reducing it, and asking the channel before a timeout.
 
-use std::sync::{Arc, Mutex};
-
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use handback::core::Core;
-use handback::core::clock::Clock;
 use handback::core::order::ask::ask_due;
 use handback::core::order::close::{Closed, Swept};
 use handback::core::order::pay::{Accepted, Paid, Said, accept_payment};
 use handback::core::order::place::NewHold;
 use handback::core::order::reduce::{Over, Reduce, Reduced, reduce_order};
-use handback::core::policy::Policy;
-use handback::core::ports::{Answer, Asked, PaymentChannel, RefundCall, Services};
+use handback::core::ports::Asked;
 use handback::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
-use handback::store::{Db, payment};
+use handback::store::payment;
 
+use crate::support::channel::{started, with_channel};
 use crate::support::database::{TestDb, on_every_engine};
 use crate::support::shop::{MINUTE, Ordering, START_MS, Shop, a_payment, an_order, operator};
 
@@ -160,44 +154,6 @@ async fn r9_every_payment_that_is_not_applied_has_one_refund_task(db: TestDb) {
     assert_eq!(shop.status("o").await, OrderStatus::Paid);
     shop.work().await;
     shop.rules_hold().await;
-}
-
-/// A payment channel that says what the test wrote down for it.
-#[derive(Default)]
-struct Told {
-    answers: Mutex<Vec<Asked>>,
-    asked: Mutex<Vec<String>>,
-}
-
-impl PaymentChannel for Told {
-    fn lease_ms(&self) -> i64 {
-        5_000
-    }
-
-    fn ask<'a>(&'a self, order_no: &'a str) -> BoxFuture<'a, Asked> {
-        self.asked.lock().unwrap().push(order_no.to_owned());
-        let answer = self.answers.lock().unwrap().pop().unwrap_or(Asked::Unknown("no answer".into()));
-        async move { answer }.boxed()
-    }
-
-    fn refund<'a>(&'a self, _: &'a RefundCall) -> BoxFuture<'a, Answer> {
-        async move { Answer::Applied }.boxed()
-    }
-}
-
-async fn with_channel(db: &TestDb, answers: Vec<Asked>) -> (Shop, Arc<Told>) {
-    let told = Arc::new(Told { answers: Mutex::new(answers), ..Told::default() });
-    let clock = Clock::test(START_MS);
-    let services = Services { channel: Some(told.clone()), ..Services::default() };
-    let store = Db::open(&db.url, true, 8).await.unwrap();
-    let core = Core::with_services(store, clock.clone(), Policy::default(), services);
-    (Shop { core, clock }, told)
-}
-
-fn started(order_no: &str) -> handback::core::order::pay::NewPayment {
-    let mut payment = a_payment(order_no, &format!("started-{order_no}"));
-    payment.said = Said::Started;
-    payment
 }
 
 on_every_engine!(b5_the_channel_is_asked_once_and_an_unpaid_order_closes);

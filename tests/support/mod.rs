@@ -1,6 +1,7 @@
 //! What tests stand on: real servers, real processes, a real browser, nothing pretended.
 
 pub mod browser;
+pub mod channel;
 pub mod database;
 mod held;
 pub mod process;
