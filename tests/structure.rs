@@ -43,6 +43,22 @@ fn templates_escape_everything_and_hold_no_inline_script_or_style() {
     complain(&templates, &[template_is_safe as Check]);
 }
 
+#[test]
+fn the_tests_that_the_docs_name_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = std::fs::read_to_string(root.join("docs/testing.md")).unwrap();
+    let tests: String = files_below("tests", "rs").into_iter().map(|(_, text)| text).collect();
+    let rules = ["r", "b", "case_"];
+    let is_test = |word: &&str| {
+        let rest = rules.iter().find_map(|start| word.strip_prefix(start));
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.len() > 10 && !rest.contains('/'))
+    };
+    let named: Vec<&str> = docs.split('`').skip(1).step_by(2).filter(is_test).collect();
+    assert!(named.len() > 15, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|name| !tests.contains(&format!("fn {name}("))).collect();
+    assert!(missing.is_empty(), "docs/testing.md names tests that don't exist: {missing:?}");
+}
+
 fn complain(files: &[(String, String)], checks: &[Check]) {
     let complaints: Vec<String> =
         files.iter().flat_map(|(name, text)| checks.iter().flat_map(move |check| check(name, text))).collect();

@@ -1,4 +1,4 @@
-//! What tests stand on: real servers, real processes, a real browser, nothing pretended.
+//! What tests stand on: real servers, real processes, a real browser.
 
 pub mod browser;
 pub mod channel;
