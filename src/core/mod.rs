@@ -13,6 +13,7 @@ pub mod order;
 pub mod policy;
 pub mod ports;
 pub mod release;
+pub mod returns;
 pub mod task;
 pub mod text;
 pub mod words;

@@ -16,6 +16,7 @@ pub mod order_view;
 pub mod outbox;
 pub mod overview;
 pub mod payment;
+pub mod return_order;
 pub mod rules;
 pub mod session;
 pub mod setup;

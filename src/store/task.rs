@@ -14,6 +14,8 @@ use crate::core::words::{Action, AttemptOutcome, FailureKind, ResourceType, Task
 
 /// `next_at` of a task that only a person moves: manual, or force-closed and still owed.
 pub const NEVER: i64 = LATEST_MS;
+/// `next_at` of a `return_in` whose settle isn't done: the settle's end wakes it.
+pub const WAITS: i64 = NEVER - 1;
 
 /// Unfinished tasks and force-closed ones that are still owed, of every lane: what the index of open tasks holds.
 /// The lanes are named because MariaDB's index holds finished tasks as well.
@@ -83,7 +85,7 @@ pub(super) fn read(row: &AnyRow) -> Result<Task> {
         qty: row.int(8)?,
         status,
         retry: row.int(10)?,
-        next_at: next_at.filter(|at| *at < NEVER),
+        next_at: next_at.filter(|at| *at < WAITS),
         created_at: row.int(12)?,
         ledger_id: row.opt_int(13)?,
         fence: row.int(14)?,
@@ -443,7 +445,7 @@ pub async fn some_of(conn: &mut Conn, status: TaskStatus, limit: i64) -> Result<
 pub async fn next_due(conn: &mut Conn, lane: i64) -> Result<Option<i64>> {
     let sql = "SELECT MIN(next_at) FROM order_release_task WHERE lane = $1 AND next_at IS NOT NULL";
     let row = conn.stmt(sql).bind(lane).row().await?;
-    Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < NEVER))
+    Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < WAITS))
 }
 
 /// One recorded try.

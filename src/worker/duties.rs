@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::policy::LOCAL;
 use crate::core::words::Actor;
-use crate::core::{Core, Result, release};
+use crate::core::{Core, Result, release, returns};
 use crate::store::{Decision, counter, idempotency, order, task, worker};
 use crate::trigger::scan;
 
@@ -68,6 +68,12 @@ pub async fn release_once(core: &Core, actor: &Actor, size: &BatchSize) -> Resul
 /// Closes due orders.
 pub async fn scan_once(core: &Core, interval: Duration) -> Result<Next> {
     Ok(if scan::run_once(core).await? { Next::AtOnce } else { Next::After(interval) })
+}
+
+/// Finds returns that other programs completed straight in the tables.
+pub async fn detect_once(core: &Core) -> Result<Next> {
+    returns::detect::detect(core).await?;
+    Ok(Next::After(Duration::from_millis(LOOK_MS.unsigned_abs())))
 }
 
 /// Folds counter deltas into minutes.

@@ -63,6 +63,7 @@ impl Worker {
             let me = others;
             tokio::join!(
                 me.repeat("scan", false, || duties::scan_once(&me.core, me.settings.scan_interval)),
+                me.repeat("returns", false, || duties::detect_once(&me.core)),
                 me.repeat("counters", false, || duties::fold_once(&me.core)),
                 me.repeat("heartbeat", false, || duties::beat_once(&me.core, &me.settings.name)),
                 me.repeat("tidy", false, || duties::tidy_once(&me.core)),

@@ -38,6 +38,11 @@ fn calls() -> Vec<Call> {
                 "occurred_at": "2026-11-30T10:00:00Z"}),
         ),
         call("POST", "/orders/o1/close", json!({"reason": "buyer"})),
+        call(
+            "POST",
+            "/returns",
+            json!({"return_no": "r1", "order_no": "o1", "items": [{"key": "k", "qty": 1, "restock": true}]}),
+        ),
         call("POST", "/orders/o1/release", json!({"type": "stock", "reason": "x"})),
         call("POST", "/tasks/1/retry", json!({"reason": "x"})),
         call("POST", "/tasks/1/force-close", json!({"reason": "x", "expected_version": 1, "resolution": "leave_owed"})),
@@ -92,7 +97,9 @@ fn every_field_that_is_wrong_is_named() {
 }
 
 async fn nothing_was_written(db: &TestDb) {
-    for table in ["orders", "ledger", "hold", "resource_flow", "order_release_task", "payment", "audit_log"] {
+    for table in
+        ["orders", "ledger", "hold", "resource_flow", "order_release_task", "payment", "audit_log", "return_order"]
+    {
         assert_eq!(db.count(&format!("SELECT COUNT(*) FROM {table}")).await, 0, "{table}");
     }
 }
@@ -123,6 +130,13 @@ fn required_fields_are_asked_for_and_all_complaints_come_together() {
         assert_eq!(order.fields(422), expected);
         let payment = ["status", "channel", "channel_txn", "amount", "currency", "occurred_at"];
         assert_eq!(door.post("/orders/o1/payments", json!({})).await.fields(422), payment);
+        let items =
+            json!([{"qty": -1, "restock": 1}, {"key": "k", "qty": 1_000_000_000_000_i64}, {"key": "k", "qty": 1}]);
+        let named = ["return_no", "items[0].key", "items[0].qty", "items[0].restock"];
+        assert_eq!(door.post("/returns", json!({"items": items})).await.fields(422), named);
+        assert_eq!(door.post("/returns", json!({"return_no": "r", "items": []})).await.fields(422), ["items"]);
+        let sum = json!({"return_no": "r", "items": items.as_array().unwrap()[1..]});
+        assert_eq!(door.post("/returns", sum).await.fields(422), ["items[1].qty"]);
         assert_eq!(door.post("/orders/o1/close", json!({"reason": null})).await.fields(422), ["reason"]);
         assert_eq!(door.put("/ledger/funds/k", json!({"available": 1})).await.fields(422), ["kind"]);
         assert_eq!(door.put("/ledger/coupon/k", json!({})).await.fields(422), ["issuer", "expires_at"]);

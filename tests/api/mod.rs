@@ -7,4 +7,5 @@ mod ledgers;
 mod orders;
 mod problems;
 mod repeats;
+mod returns;
 mod tasks;

@@ -9,6 +9,7 @@ mod ledgers;
 mod lost_commits;
 mod payments;
 mod releasing;
+mod returning;
 mod sale;
 mod schema;
 mod working;

@@ -131,7 +131,11 @@ async fn place(
     }
     // Payments and tasks before ledger rows (R19).
     let early = payment::lock_of_order(conn, &row.order_no).await?;
-    if task::lock_of_ref(conn, &row.order_no).await?.iter().any(|task| !task.status.is_unfinished()) {
+    if task::lock_of_ref(conn, &row.order_no)
+        .await?
+        .iter()
+        .any(|task| task.return_no.is_empty() && !task.status.is_unfinished())
+    {
         // A shop's own row was worked off before: the release came before its lock (R15).
         return Ok(Decision::Rollback(Placed::Tombstone));
     }

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::core::text;
-use crate::core::words::{Actor, AttemptOutcome, FailureKind, OrderStatus, ResourceType, TaskStatus};
+use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, OrderStatus, ResourceType, TaskStatus};
 use crate::core::{Core, Error, Result};
 use crate::store::task::{Due, Task};
-use crate::store::{self, Conn, Decision, audit, flow, order as order_rows, task};
+use crate::store::{self, Conn, Decision, audit, flow, order as order_rows, return_order, task};
 
 use super::{Care, finish_unadopted, isolate, kind_of, run_batch};
 
@@ -19,7 +19,7 @@ pub enum Retried {
     /// It had succeeded before.
     AlreadyDone(Task),
     Failed(Task),
-    /// Force-closed or superseded.
+    /// Force-closed or superseded, or a `return_in` whose hold isn't settled yet.
     NotRetryable(Task),
     /// A shop's own row whose order isn't closed yet: the order's close comes first.
     OrderOpen(Task),
@@ -75,6 +75,10 @@ async fn retry_one(
         }
         // Somebody's try ended while this one waited for the lock: its outcome is the answer (R10).
         _ if current.fence != seen.fence => return Ok(Decision::Rollback(Retried::Failed(current))),
+        // It is tried as soon as its settle has ended, and not before, whoever asks.
+        _ if !return_order::unsettled(conn, &[current.id]).await?.is_empty() => {
+            return Ok(Decision::Rollback(Retried::NotRetryable(current)));
+        }
         _ => {}
     }
     run_batch(conn, vec![Due::of(&current)], Care::ForFlows, now, actor, core).await?;
@@ -256,6 +260,9 @@ async fn force_close_one(
     }
     if task::force_close(conn, current.id, act.resolution == Resolution::LeaveOwed, now, actor).await? != 1 {
         return Err(store::Error::broken(format!("task {} moved under its lock", current.id)));
+    }
+    if current.action == Action::Settle {
+        return_order::wake(conn, now).await?;
     }
     let after = reread(conn, current.id).await?;
     audit_task(conn, "task.force_close", actor, &act.reason, &current, &after, now).await?;

@@ -17,7 +17,7 @@ use crate::core::{Core, Result, counters, order, task as core_task};
 use crate::store::counter::Counts;
 use crate::store::ledger::{Key, Ledger};
 use crate::store::task::{Due, Failed};
-use crate::store::{self, Class, Conn, Decision, counter, flow, ledger, order as order_rows, task};
+use crate::store::{self, Class, Conn, Decision, counter, flow, ledger, order as order_rows, return_order, task};
 
 /// What one pass over the queue did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,6 +201,9 @@ async fn run_batch(
         batch.ran.succeeded += foreign.nothing.len();
         batch.adopt = foreign.adopt;
     }
+    if due.iter().any(|task| task.action == Action::ReturnIn) {
+        set_aside_unsettled(conn, &mut due).await?;
+    }
     let (done, failed) = move_ledgers(conn, due, now, actor, core).await?;
     succeed(conn, &done, AttemptOutcome::Succeeded, now, actor, &mut counts).await?;
     for (failure, task) in &failed {
@@ -271,6 +274,26 @@ async fn move_ledgers(
     Ok((done, failed))
 }
 
+/// A `return_in` isn't due while the settle of its hold isn't done. One that never knew its ledger row, of goods
+/// sold elsewhere, gets the row of its key.
+async fn set_aside_unsettled(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<()> {
+    let ids: Vec<i64> = due.iter().filter(|task| task.action == Action::ReturnIn).map(|task| task.id).collect();
+    let unsettled = return_order::unsettled(conn, &ids).await?;
+    return_order::set_aside(conn, &unsettled).await?;
+    due.retain(|task| !unsettled.contains(&task.id));
+    let is_unplaced = |task: &Due| task.action == Action::ReturnIn && task.ledger_id.is_none();
+    let key_of = |task: &Due| Key { resource: task.resource, key: task.key.clone() };
+    let keys: Vec<Key> = due.iter().filter(|task| is_unplaced(task)).map(key_of).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let found = ledger::find_ids(conn, &keys).await?;
+    for task in due.iter_mut().filter(|task| is_unplaced(task)) {
+        task.ledger_id = found.get(&key_of(task)).copied();
+    }
+    Ok(())
+}
+
 /// Marks tasks succeeded and counts them.
 async fn succeed(
     conn: &mut Conn,
@@ -281,6 +304,9 @@ async fn succeed(
     counts: &mut Counts,
 ) -> store::Result<()> {
     task::succeed(conn, &tasks.iter().map(|t| t.id).collect::<Vec<_>>(), how, now, actor).await?;
+    if tasks.iter().any(|task| task.action == Action::Settle) {
+        return_order::wake(conn, now).await?;
+    }
     let by = if actor.starts_with("worker:") { "worker" } else { "hand" };
     for task in tasks {
         counts.add(counters::SUCCEEDED, task.resource.word(), 1);

@@ -152,6 +152,16 @@ impl Fields {
         self.check(name, number, check_range(number, min, max))
     }
 
+    pub fn opt_truth(&mut self, name: &'static str) -> Option<bool> {
+        match self.take(name)? {
+            Node::Truth(truth) => Some(truth),
+            node => {
+                self.wrong_type(name, "true or false", &node);
+                None
+            }
+        }
+    }
+
     /// One of a few words.
     pub fn word<T: Copy>(&mut self, name: &'static str, words: &[(&str, T)]) -> Option<T> {
         self.required(name, |fields| fields.opt_word(name, words))

@@ -15,6 +15,7 @@ mod order_body;
 mod orders;
 mod probes;
 mod request;
+mod returns;
 mod show;
 mod show_order;
 mod task_list;
@@ -65,6 +66,9 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(orders::close))
         .routes(routes!(orders::complete))
         .routes(routes!(orders::release))
+        .routes(routes!(returns::accept))
+        .routes(routes!(returns::receive))
+        .routes(routes!(returns::show))
         .routes(routes!(tasks::show))
         .routes(routes!(tasks::retry))
         .routes(routes!(tasks::force_close))

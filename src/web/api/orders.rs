@@ -19,6 +19,7 @@ use crate::core::order::complete::{Completed, complete_order};
 use crate::core::order::pay::{Paid, record_payment};
 use crate::core::order::place::{Lacking, Placed, place_order};
 use crate::core::release::act::{Released, ReleasedType, release_type};
+use crate::core::returns;
 use crate::core::words::{FailureKind, Trigger};
 use crate::store::{self, Db, flow, order, payment, task};
 use crate::web::error::Problem;
@@ -82,8 +83,9 @@ async fn dossier(db: &Db, order_no: &str) -> store::Result<Option<Dossier>> {
     let tasks = task::of_ref(&mut conn, order_no).await?;
     let flow = flow::of_ref(&mut conn, order_no).await?;
     let payments = payment::of_order(&mut conn, order_no).await?;
+    let returns = returns::of_order(&mut conn, order_no).await?;
     conn.done().await?;
-    Ok(Some(Dossier { order, holds, tasks, flow, payments }))
+    Ok(Some(Dossier { order, holds, tasks, flow, payments, returns }))
 }
 
 fn unknown() -> Problem {

@@ -21,6 +21,9 @@ pub(super) const LARGEST_BODY: usize = 1024 * 1024;
 /// An order number in the path.
 pub(super) struct OrderNo(pub String);
 
+/// A return number in the path.
+pub(super) struct ReturnNo(pub String);
+
 /// A task's id in the path.
 pub(super) struct TaskId(pub i64);
 
@@ -36,6 +39,15 @@ impl FromRequestParts<App> for OrderNo {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let path = segments(parts, app).await?;
         Ok(Self(checked(&path, "no", "order_no", NUMBER_MAX)?))
+    }
+}
+
+impl FromRequestParts<App> for ReturnNo {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let path = segments(parts, app).await?;
+        Ok(Self(checked(&path, "no", "return_no", NUMBER_MAX)?))
     }
 }
 

@@ -5,9 +5,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::returns::ReturnShown;
 use super::show::{FlowShown, TaskShown};
 use crate::core::instant::{moment, opt_moment};
 use crate::core::order::is_unadopted;
+use crate::core::returns::ReturnInFull;
 use crate::core::words::{Action, AttemptOutcome, OrderStatus, TaskStatus, source};
 use crate::store::flow::Flow;
 use crate::store::order::{Hold, Order};
@@ -21,6 +23,7 @@ pub(super) struct Dossier {
     pub tasks: Vec<Task>,
     pub flow: Vec<Flow>,
     pub payments: Vec<Payment>,
+    pub returns: Vec<ReturnInFull>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,8 +51,7 @@ pub(super) struct OrderShown {
     tasks: Vec<TaskShown>,
     flow: Vec<FlowShown>,
     payments: Vec<PaymentShown>,
-    #[schema(value_type = Vec<Object>)]
-    returns: Vec<serde_json::Value>,
+    returns: Vec<ReturnShown>,
     timeline: Vec<Event>,
     /// As placed, for display
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +87,7 @@ pub(super) struct PaymentShown {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Event {
     at: String,
-    /// `placed`, `paid`, `closed`, `payment`, `locked`, `settled`, `released`, `failed`, `force_closed` …
+    /// `placed`, `paid`, `closed`, `payment`, `locked`, `settled`, `released`, `returned`, `failed`, `force_closed` …
     event: &'static str,
     actor: Option<String>,
     r#type: Option<&'static str>,
@@ -98,7 +100,7 @@ pub(super) struct Event {
 
 impl OrderShown {
     pub fn of(dossier: &Dossier, now: i64, max_failures: i64) -> Self {
-        let Dossier { order, holds, tasks, flow, payments } = dossier;
+        let Dossier { order, holds, tasks, flow, payments, returns } = dossier;
         let tombstone = order.is_tombstone();
         let known = |text: &String| (!tombstone).then(|| text.clone());
         let is_open = order.status == OrderStatus::Pending;
@@ -121,7 +123,7 @@ impl OrderShown {
             tasks: tasks.iter().map(|task| TaskShown::of(task, max_failures)).collect(),
             flow: flow.iter().map(FlowShown::of).collect(),
             payments: payments.iter().map(PaymentShown::of).collect(),
-            returns: Vec::new(),
+            returns: returns.iter().map(|full| ReturnShown::of(full, max_failures)).collect(),
             timeline: timeline(dossier),
             lines: order.lines.clone().and_then(|lines| RawValue::from_string(lines).ok()),
         }
@@ -192,6 +194,12 @@ fn timeline(dossier: &Dossier) -> Vec<Event> {
     }));
     events.extend(dossier.flow.iter().map(|flow| (flow.at, Event::of_flow(flow))));
     events.extend(dossier.tasks.iter().filter_map(Event::of_task));
+    for full in &dossier.returns {
+        let told = |event| Event { note: Some(full.row.return_no.clone()), ..Event::plain(event) };
+        events.extend(full.row.accepted_at.map(|at| (at, told("return_accepted"))));
+        events.extend(full.row.received_at.map(|at| (at, told("return_received"))));
+        events.extend(full.tasks.iter().filter_map(Event::of_return_task));
+    }
     events.sort_by_key(|(at, _)| *at);
     events.into_iter().map(|(at, event)| Event { at: moment(at), ..event }).collect()
 }
@@ -219,6 +227,17 @@ impl Event {
             task_id: flow.task_id,
             note: flow.note.clone(),
             ..Self::plain(event)
+        }
+    }
+
+    /// Goods that are back in stock, or why they aren't.
+    fn of_return_task(task: &Task) -> Option<(i64, Self)> {
+        match (task.status, task.finished_at) {
+            (TaskStatus::Succeeded, Some(at)) => {
+                let (_, shown) = Self::of_task(&Task { first_failed_at: Some(at), ..task.clone() })?;
+                Some((at, Self { event: "returned", ..shown }))
+            }
+            _ => Self::of_task(task),
         }
     }
 
