@@ -284,3 +284,27 @@ fn wrong_usage_is_2_and_a_database_that_is_away_is_3() {
         assert!(!away.stderr.contains("s3cret-word"), "{args:?} {away:?}");
     }
 }
+
+on_every_engine!(reconciling_exits_with_one_only_for_what_nothing_explains);
+
+async fn reconciling_exits_with_one_only_for_what_nothing_explains(db: TestDb) {
+    run(&db, ["migrate"]).ok();
+    let shop = crate::support::shop::Shop::open(&db).await;
+    shop.stock("sku", 10).await;
+    let order = crate::support::shop::an_order("A");
+    shop.placed(crate::support::shop::Ordering::holding(order, handback::core::words::ResourceType::Stock, "sku", 2))
+        .await;
+    shop.close("A", "buyer").await;
+    let healthy = run(&db, ["reconcile"]).ok().stdout;
+    assert!(healthy.contains("0 not explained"), "a task that waits explains it: {healthy}");
+    db.execute("UPDATE ledger SET locked = 1").await.unwrap();
+    let found = run(&db, ["reconcile", "--type", "stock", "--json"]);
+    assert_eq!(found.code(), Some(1), "{found:?}");
+    let shown: Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!((&shown["status"], &shown["diffs"][0]["unexplained"]), (&json!("done"), &json!(-1)));
+    assert_eq!(run(&db, ["reconcile", "--type", "coupon"]).code(), Some(0));
+    let printed = run(&db, ["reconcile"]);
+    assert_eq!(printed.code(), Some(1));
+    assert!(printed.stdout.contains("double_release stock sku: -1"), "{printed:?}");
+    assert_eq!(run(&db, ["reconcile", "--type", "payment"]).code(), Some(2));
+}

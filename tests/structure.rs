@@ -51,7 +51,9 @@ fn the_tests_that_the_docs_name_exist() {
     let rules = ["r", "b", "case_"];
     let is_test = |word: &&str| {
         let rest = rules.iter().find_map(|start| word.strip_prefix(start));
-        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.len() > 10 && !rest.contains('/'))
+        rest.is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_digit()) && rest.len() > 10 && !rest.contains('/')
+        })
     };
     let named: Vec<&str> = docs.split('`').skip(1).step_by(2).filter(is_test).collect();
     assert!(named.len() > 15, "{named:?}");

@@ -78,7 +78,8 @@ CREATE TABLE reading (
     at BIGINT NOT NULL
 );
 
--- status 0 running, 1 done, 2 failed. One runs at a time: `running` is 1 meanwhile, NULL after.
+-- status 0 running, 1 done, 2 failed. One runs at a time: `running` is 1 meanwhile, NULL after;
+-- `seen_at` is its last sign of life, so that one whose process died blocks nobody.
 CREATE TABLE reconcile_run (
     id INTEGER PRIMARY KEY,
     resource_type SMALLINT NULL,
@@ -86,9 +87,11 @@ CREATE TABLE reconcile_run (
     running SMALLINT NULL,
     started_by VARCHAR(160) NOT NULL,
     started_at BIGINT NOT NULL,
+    seen_at BIGINT NOT NULL,
     snapshot_at BIGINT NULL,
     finished_at BIGINT NULL,
     checked BIGINT NOT NULL DEFAULT 0,
+    totals TEXT NULL,
     error TEXT NULL,
     CONSTRAINT uk_reconcile_running UNIQUE (running),
     CONSTRAINT reconcile_status CHECK (status BETWEEN 0 AND 2)

@@ -12,6 +12,7 @@ mod import;
 mod listing;
 mod migrate;
 mod outcome;
+mod reconcile;
 mod serve;
 mod setup_code;
 mod signals;
@@ -68,6 +69,8 @@ enum Command {
     Health(health::Args),
     /// Verify on the configured database every rule that a query can verify
     Check(check::Args),
+    /// Compare ledgers with orders and tasks, now; exit 1 when something is not explained
+    Reconcile(reconcile::Args),
     /// Measure on the configured, empty database
     Bench(bench::Args),
     /// Look at the configuration
@@ -106,6 +109,7 @@ impl Cli {
             Command::Import(args) => import::run(&args, &load()?).await,
             Command::Health(args) => health::run(args, inputs()?).await,
             Command::Check(args) => check::run(&args, &load()?).await,
+            Command::Reconcile(args) => reconcile::run(&args, &load()?).await,
             Command::Bench(args) => bench::run(&args, &load()?).await,
             Command::Config(command) => config::run(&command, inputs()?),
         }

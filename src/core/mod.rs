@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod order;
 pub mod policy;
 pub mod ports;
+pub mod reconcile;
 pub mod release;
 pub mod returns;
 pub mod task;

@@ -160,6 +160,33 @@ coded! {
 }
 
 coded! {
+    /// How a reconciliation run stands.
+    RunStatus {
+        Running = 0 "running",
+        Done = 1 "done",
+        Failed = 2 "failed",
+    }
+}
+
+coded! {
+    /// What is wrong with a key whose locked quantity nothing explains. Stored as its word.
+    DiffClass {
+        /// More is locked than orders and tasks explain.
+        MissedRelease = 1 "missed_release",
+        /// Less is locked than orders and tasks expect.
+        DoubleRelease = 2 "double_release",
+        /// Orders hold it, and the ledger has nothing locked.
+        MissingLock = 3 "missing_lock",
+        /// Locked, and nothing at all names the key.
+        OrphanLock = 4 "orphan_lock",
+        /// A coupon or slot is locked by an order that doesn't hold it.
+        HolderGone = 5 "holder_gone",
+        FlowMissing = 6 "flow_missing",
+        EditedByHand = 7 "edited_by_hand",
+    }
+}
+
+coded! {
     /// A funds account holds money or points; only points run out.
     FundsKind {
         Balance = 1 "balance",

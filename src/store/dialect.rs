@@ -119,7 +119,10 @@ impl Dialect {
         match self.engine {
             Engine::Sqlite => "BEGIN",
             Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
-            Engine::Mysql => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+            // Without the level, which the session has lower, the snapshot would be one per statement.
+            Engine::Mysql => {
+                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+            }
         }
     }
 

@@ -16,6 +16,8 @@ pub mod order_view;
 pub mod outbox;
 pub mod overview;
 pub mod payment;
+pub mod reconcile;
+pub mod reconcile_run;
 pub mod return_order;
 pub mod rules;
 pub mod session;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::conn::{Conn, RowExt as _};
 use super::db::Result;
+use super::reconcile_run::{self, Run};
 use super::task::{NEVER, OPEN};
 use super::{counter, worker};
 use crate::core::words::{FailureKind, FundsKind, ResourceType, TaskStatus, Trigger};
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub orders_affected: i64,
     pub recent_closes: Vec<Closed>,
     pub workers: Vec<Worker>,
+    /// The reconciliations that say how things stand.
+    pub reconciled: Vec<Run>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +99,7 @@ impl Snapshot {
             orders_affected: orders_affected(conn).await?,
             recent_closes: recent_closes(conn).await?,
             workers: workers(conn).await?,
+            reconciled: reconcile_run::latest_done(conn).await?,
         })
     }
 }

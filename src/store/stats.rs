@@ -7,6 +7,7 @@ use super::conn::{Conn, RowExt as _};
 use super::db::Result;
 use super::error::Error;
 use super::task::OPEN;
+use crate::core::clock::LATEST_MS;
 use crate::core::words::{ResourceType, TaskStatus};
 
 /// Deltas that a duty has not folded yet are added up on the fly; more than this many are left out.
@@ -118,6 +119,25 @@ pub async fn counters(conn: &mut Conn, now: i64) -> Result<Counters> {
 /// Payments that belong to no order Handback knows.
 pub async fn unmatched_payments(conn: &mut Conn) -> Result<i64> {
     conn.stmt("SELECT COUNT(*) FROM payment WHERE status = 6").int().await
+}
+
+/// What of orders and payments waits for a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cases {
+    /// Open orders whose channel was asked too often without an answer.
+    pub orders: i64,
+    /// Payments without an order, of a wrong amount for an open one, or told twice with different content.
+    pub payments: i64,
+}
+
+pub async fn cases(conn: &mut Conn) -> Result<Cases> {
+    let asked_too_often = "SELECT COUNT(*) FROM orders WHERE asking IN (0, 1) AND due_at = $1";
+    let orders = conn.stmt(asked_too_often).bind(LATEST_MS).int().await?;
+    let wrong = "SELECT COUNT(*) FROM payment p JOIN orders o ON o.order_no = p.order_no \
+         WHERE p.status = 2 AND o.status = 0 AND (p.amount <> o.amount OR p.currency <> o.currency)";
+    let wrong = conn.stmt(wrong).int().await?;
+    let conflicts = conn.stmt("SELECT COUNT(*) FROM payment_conflict WHERE settled_at IS NULL").int().await?;
+    Ok(Cases { orders, payments: unmatched_payments(conn).await? + wrong + conflicts })
 }
 
 /// What is left to do at one instant.

@@ -96,7 +96,7 @@ pub struct TaskView {
 const BESIDE: &str = "l.kind, o.currency";
 const FROM: &str =
     "order_release_task t LEFT JOIN ledger l ON l.id = t.ledger_id LEFT JOIN orders o ON o.order_no = t.order_no";
-const TASK_COLUMNS: usize = 22;
+const TASK_COLUMNS: usize = 28;
 /// A filter that hits little looks at no more finished tasks than this for one page.
 const LOOK_AT: i64 = 200_000;
 

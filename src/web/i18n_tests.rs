@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::*;
 use crate::core::words::{
-    Action, AttemptOutcome, FailureKind, FundsKind, OrderStatus, PaymentStatus, ResourceType, TaskStatus, Trigger,
+    Action, AttemptOutcome, DiffClass, FailureKind, FundsKind, OrderStatus, PaymentStatus, ResourceType, RunStatus,
+    TaskStatus, Trigger,
 };
 
 fn holes(text: &str) -> BTreeSet<&str> {
@@ -131,6 +132,9 @@ fn every_word_of_the_glossary_is_translated() {
     need("action", Action::ALL.iter().map(|w| w.word()).collect());
     need("trigger", Trigger::ALL.iter().map(|w| w.word()).collect());
     need("outcome", AttemptOutcome::ALL.iter().map(|w| w.word()).collect());
+    need("run", RunStatus::ALL.iter().map(|w| w.word()).collect());
+    need("diff", DiffClass::ALL.iter().map(|w| w.word()).collect());
+    need("diff_means", DiffClass::ALL.iter().map(|w| w.word()).collect());
     need("funds", FundsKind::ALL.iter().map(|w| w.word()).collect());
     assert!(missing.is_empty(), "{missing:#?}");
 }

@@ -9,6 +9,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub const OVERVIEW: &str = "/";
 pub const TASKS: &str = "/tasks";
 pub const ORDERS: &str = "/orders";
+pub const RECONCILE: &str = "/reconcile";
 pub const ACCOUNT: &str = "/account";
 pub const HELP: &str = "/help";
 pub const LOGIN: &str = "/login";
@@ -24,6 +25,10 @@ fn encode(text: &str) -> String {
 
 pub fn task(id: i64) -> String {
     format!("/tasks/{id}")
+}
+
+pub fn reconcile_run(id: i64) -> String {
+    format!("/reconcile/{id}")
 }
 
 pub fn retries(id: i64) -> String {

@@ -11,7 +11,7 @@ use super::desk::Desk;
 use super::extract::Part;
 use super::notice::Notice;
 use super::trouble::Oops;
-use super::view::{account, error, gate, order, orders, overview, task, tasks};
+use super::view::{account, error, gate, order, orders, overview, reconcile, task, tasks};
 
 pub type Answer = Result<Response, Oops>;
 
@@ -51,6 +51,7 @@ pages!(
     tasks::TasksPage,
     orders::OrdersPage,
     order::OrderPage,
+    reconcile::ReconcilePage,
     account::AccountPage,
     gate::LoginPage,
     gate::SetupPage,

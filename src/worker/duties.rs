@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::policy::LOCAL;
 use crate::core::words::Actor;
-use crate::core::{Core, Result, release, returns};
+use crate::core::{Core, Result, reconcile, release, returns};
 use crate::store::{Decision, counter, idempotency, order, task, worker};
 use crate::trigger::scan;
 
@@ -96,6 +96,9 @@ pub async fn beat_once(core: &Core, name: &str) -> Result<Next> {
         Box::pin(async move { Ok(Decision::Commit(worker::beat(conn, &name, now).await?)) })
     });
     beat.await?;
+    if reconcile::give_up_silent(core).await? > 0 {
+        tracing::warn!("a reconciliation whose process died was given up");
+    }
     Ok(Next::After(Duration::from_secs(5)))
 }
 

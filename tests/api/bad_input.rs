@@ -43,6 +43,13 @@ fn calls() -> Vec<Call> {
             "/returns",
             json!({"return_no": "r1", "order_no": "o1", "items": [{"key": "k", "qty": 1, "restock": true}]}),
         ),
+        call(
+            "POST",
+            "/orders/o1/reduce",
+            json!({"ref": "r", "amount": 1, "holds": [{"type": "stock", "key": "k", "qty": 1}]}),
+        ),
+        call("POST", "/orders/o1/refunded", json!({"channel_txn": "t"})),
+        call("POST", "/reconcile", json!({"type": "stock"})),
         call("POST", "/orders/o1/release", json!({"type": "stock", "reason": "x"})),
         call("POST", "/tasks/1/retry", json!({"reason": "x"})),
         call("POST", "/tasks/1/force-close", json!({"reason": "x", "expected_version": 1, "resolution": "leave_owed"})),

@@ -19,7 +19,7 @@ async fn figures_are_unknown_until_something_happened(db: TestDb) {
         "reconcile": {"run": null, "finished_at": null, "unexplained": null},
         "closing": {"p50_ms": null, "p99_ms": null, "max_ms": null, "by_trigger": []},
         "compensation": {"delay_p50_ms": null, "delay_p99_ms": null, "retries": [], "by_hand_share": null},
-        "needs_person": {"tasks": 0, "orders": null, "payments": 0, "findings": null}, "workers": []});
+        "needs_person": {"tasks": 0, "orders": 0, "payments": 0, "findings": null}, "workers": []});
     assert_eq!(stats, expected);
 }
 

@@ -6,6 +6,7 @@ mod figures;
 mod ledgers;
 mod orders;
 mod problems;
+mod reconcile;
 mod repeats;
 mod returns;
 mod tasks;

@@ -3,6 +3,7 @@
 
 mod coupons;
 mod keys;
+mod ledgers;
 mod orders;
 mod payments;
 mod workers;

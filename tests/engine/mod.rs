@@ -8,6 +8,7 @@ mod late;
 mod ledgers;
 mod lost_commits;
 mod payments;
+mod reconciling;
 mod releasing;
 mod returning;
 mod sale;

@@ -4,6 +4,7 @@
 mod gate;
 mod live;
 mod orders;
+mod reconcile;
 mod roles;
 mod safety;
 mod tasks;

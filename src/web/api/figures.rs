@@ -12,9 +12,10 @@ use super::fields::{Fields, FromFields};
 use super::request::Asked;
 use super::{Answered, ok};
 use crate::core::counters::{self, quantile};
-use crate::core::instant::moment;
-use crate::store::stats::{self, Counted, Counters, Waiting};
-use crate::store::{self, Db, worker};
+use crate::core::instant::{moment, opt_moment};
+use crate::core::reconcile::{Known, Unexplained};
+use crate::store::stats::{self, Cases, Counted, Counters, Waiting};
+use crate::store::{self, Db, reconcile_run, worker};
 use crate::web::state::App;
 
 /// Figures over everything
@@ -33,6 +34,9 @@ pub(super) struct Read {
     pub oldest_manual: Option<i64>,
     pub counters: Counters,
     pub unmatched_payments: i64,
+    pub cases: Cases,
+    /// What the last reconciliations found.
+    pub reconciled: Known,
     pub overdue_orders: i64,
     /// Name and last sign of life.
     pub workers: Vec<(String, i64)>,
@@ -44,10 +48,22 @@ pub(super) async fn read(db: &Db, now: i64) -> store::Result<Read> {
     let (oldest, oldest_manual) = stats::oldest(&mut conn).await?;
     let counters = stats::counters(&mut conn, now).await?;
     let unmatched_payments = stats::unmatched_payments(&mut conn).await?;
+    let cases = stats::cases(&mut conn).await?;
+    let reconciled = Known::of(&reconcile_run::latest_done(&mut conn).await?);
     let overdue_orders = stats::remaining(&mut conn, now).await?.overdue_orders;
     let workers = worker::alive(&mut conn).await?;
     conn.done().await?;
-    Ok(Read { backlog, oldest, oldest_manual, counters, unmatched_payments, overdue_orders, workers })
+    Ok(Read {
+        backlog,
+        oldest,
+        oldest_manual,
+        counters,
+        unmatched_payments,
+        cases,
+        reconciled,
+        overdue_orders,
+        workers,
+    })
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -103,8 +119,16 @@ struct Duplicates {
 struct Reconciled {
     run: Option<i64>,
     finished_at: Option<String>,
-    #[schema(value_type = Option<Vec<Object>>)]
-    unexplained: Option<Vec<serde_json::Value>>,
+    /// Per type, as of the last run that looked at it
+    unexplained: Option<Vec<UnexplainedShown>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct UnexplainedShown {
+    r#type: &'static str,
+    keys: i64,
+    /// Too much and too little together
+    amount: i64,
 }
 
 /// How long after their deadline orders were closed, in the last day.
@@ -146,7 +170,7 @@ struct Retries {
 #[derive(Debug, Serialize, ToSchema)]
 struct NeedsPerson {
     tasks: i64,
-    orders: Option<i64>,
+    orders: i64,
     payments: i64,
     findings: Option<i64>,
 }
@@ -169,14 +193,14 @@ impl Stats {
             failures: counters.of(counters::FAILED).filter_map(Failures::of).collect(),
             success_rate: Rates::of(&counters.sum(counters::SUCCEEDED), &counters.sum(counters::FAILED)),
             duplicates: Duplicates::of(counters),
-            reconcile: Reconciled { run: None, finished_at: None, unexplained: None },
+            reconcile: Reconciled::of(&read.reconciled),
             closing: Closing::of(counters),
             compensation: Compensation::of(counters),
             needs_person: NeedsPerson {
                 tasks: manual.map(|waiting| waiting.count).sum(),
-                orders: None,
-                payments: read.unmatched_payments,
-                findings: None,
+                orders: read.cases.orders,
+                payments: read.cases.payments,
+                findings: read.reconciled.findings(),
             },
             workers: read.workers.iter().map(WorkerShown::of).collect(),
         }
@@ -217,6 +241,21 @@ impl Duplicates {
     fn of(counters: &Counters) -> Self {
         let (found, repeated) = (counters.sum(counters::DUPLICATE), counters.sum(counters::CLOSE_REPEATED));
         Self { hour: found.hour + repeated.hour, day: found.day + repeated.day, total: found.total + repeated.total }
+    }
+}
+
+impl Reconciled {
+    fn of(known: &Known) -> Self {
+        let shown = |found: &Unexplained| UnexplainedShown {
+            r#type: found.resource.word(),
+            keys: found.keys,
+            amount: found.amount,
+        };
+        Self {
+            run: known.run,
+            finished_at: opt_moment(known.finished_at),
+            unexplained: known.unexplained().map(|found| found.iter().map(shown).collect()),
+        }
     }
 }
 

@@ -47,6 +47,10 @@ fn gauges(page: &mut Page, read: &Read, now: i64) {
     page.line("handback_overdue_orders", &[], read.overdue_orders as f64);
     page.family("handback_unmatched_payments", "gauge", "Payments whose order is unknown");
     page.line("handback_unmatched_payments", &[], read.unmatched_payments as f64);
+    page.family("handback_unexplained_keys", "gauge", "Keys that the last reconciliation could not explain");
+    for found in read.reconciled.unexplained().iter().flatten() {
+        page.line("handback_unexplained_keys", &[("type", found.resource.word())], found.keys as f64);
+    }
     page.family("handback_workers", "gauge", "Workers that gave a sign of life");
     page.line("handback_workers", &[], read.workers.len() as f64);
 }

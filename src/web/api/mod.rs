@@ -14,6 +14,7 @@ mod once;
 mod order_body;
 mod orders;
 mod probes;
+mod reconcile;
 mod request;
 mod returns;
 mod show;
@@ -32,6 +33,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::core::text::FieldError;
+use crate::store::reconcile_run::{Diff, Run};
 use crate::web::error::Problem;
 use crate::web::state::App;
 
@@ -64,7 +66,9 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(orders::show))
         .routes(routes!(orders::pay))
         .routes(routes!(orders::close))
+        .routes(routes!(orders::reduce))
         .routes(routes!(orders::complete))
+        .routes(routes!(orders::refunded))
         .routes(routes!(orders::release))
         .routes(routes!(returns::accept))
         .routes(routes!(returns::receive))
@@ -72,6 +76,8 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::show))
         .routes(routes!(tasks::retry))
         .routes(routes!(tasks::force_close))
+        .routes(routes!(reconcile::start))
+        .routes(routes!(reconcile::show))
         .routes(routes!(figures::stats))
         .routes(routes!(description::show))
         .route_layer(from_fn(refuse_query));
@@ -89,6 +95,11 @@ async fn refuse_query(request: Request, next: Next) -> Response {
         }
         _ => next.run(request).await,
     }
+}
+
+/// A reconciliation run as `GET /reconcile/{run}` shows it; the command prints the same.
+pub fn run_shown(run: &Run, diffs: &[Diff]) -> String {
+    serde_json::to_string(&reconcile::RunShown::of(run, diffs)).unwrap_or_default()
 }
 
 fn ok<T: Serialize>(value: &T) -> Answered {

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::fields::{Fields, FromFields};
 use crate::core::order::pay::{NewPayment, Said};
 use crate::core::order::place::{NewHold, NewOrder};
+use crate::core::order::reduce::Reduce;
 use crate::core::text::{
     AMOUNT_MAX, HOLDS_MAX, KEY_MAX, NUMBER_MAX, PAY_WITHIN_MAX_S, QTY_MAX, REASON_MAX, check_currency,
 };
@@ -166,6 +167,47 @@ impl FromFields for TellPayment {
             currency: currency?,
             occurred_at: occurred_at?,
         })
+    }
+}
+
+#[derive(Debug, ToSchema)]
+pub(super) struct ReduceOrder {
+    /// The shop's own name for it; each counts once
+    #[schema(max_length = 64)]
+    r#ref: String,
+    /// What is to be paid from now on, in minor units
+    #[schema(minimum = 0)]
+    amount: i64,
+    #[schema(max_items = 200)]
+    holds: Vec<HoldAsked>,
+}
+
+impl ReduceOrder {
+    pub fn into_reduce(self, order_no: String) -> Reduce {
+        let holds = self.holds.into_iter();
+        let holds = holds.map(|hold| NewHold { resource: hold.r#type, key: hold.key, qty: hold.qty }).collect();
+        Reduce { order_no, reference: self.r#ref, amount: self.amount, holds }
+    }
+}
+
+impl FromFields for ReduceOrder {
+    fn read(f: &mut Fields) -> Option<Self> {
+        let reference = f.text("ref", NUMBER_MAX);
+        let amount = f.whole("amount", 0, AMOUNT_MAX);
+        let holds = f.list("holds", HOLDS_MAX);
+        Some(Self { r#ref: reference?, amount: amount?, holds: holds? })
+    }
+}
+
+#[derive(Debug, ToSchema)]
+pub(super) struct TellRefund {
+    #[schema(max_length = 64)]
+    pub channel_txn: String,
+}
+
+impl FromFields for TellRefund {
+    fn read(f: &mut Fields) -> Option<Self> {
+        Some(Self { channel_txn: f.text("channel_txn", NUMBER_MAX)? })
     }
 }
 

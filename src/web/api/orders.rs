@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::caller::{Caller, ToOperate, ToRead, ToShop};
 use super::fields::Nothing;
 use super::once::Once;
-use super::order_body::{PlaceOrder, Reason, ReleaseType, TellPayment};
+use super::order_body::{PlaceOrder, Reason, ReduceOrder, ReleaseType, TellPayment, TellRefund};
 use super::request::{Body, OrderNo};
 use super::show_order::{Dossier, OrderShown};
 use super::{Answered, Outcome, ok};
@@ -18,8 +18,11 @@ use crate::core::order::close::{CloseOrder, Closed, close_order};
 use crate::core::order::complete::{Completed, complete_order};
 use crate::core::order::pay::{Paid, record_payment};
 use crate::core::order::place::{Lacking, Placed, place_order};
+use crate::core::order::reduce::{Over, Reduced, reduce_order};
+use crate::core::order::refund::{Refunded, report_refunded};
 use crate::core::release::act::{Released, ReleasedType, release_type};
 use crate::core::returns;
+use crate::core::text::FieldError;
 use crate::core::words::{FailureKind, Trigger};
 use crate::store::{self, Db, flow, order, payment, task};
 use crate::web::error::Problem;
@@ -142,6 +145,60 @@ pub(super) async fn close(
         Closed::Postponed => "postponed",
         Closed::Tombstoned => "tombstoned",
     }))
+}
+
+/// Give part of an open order's holds back early
+///
+/// `amount` is what is to be paid from now on. A known `ref` changes nothing, in any state.
+#[utoipa::path(post, path = "/orders/{no}/reduce", tag = "orders", params(("no" = String, Path)),
+    request_body = ReduceOrder,
+    responses((status = 200, description = "`reduced`, `already_reduced` or `not_pending`", body = Outcome),
+        (status = 404), (status = 409, description = "`over_reduce` with `over`"),
+        (status = 422, description = "`invalid`, also for an amount above the present one")))]
+pub(super) async fn reduce(
+    State(app): State<App>,
+    _: Caller<ToShop>,
+    OrderNo(no): OrderNo,
+    body: Body<ReduceOrder>,
+) -> Answered {
+    match reduce_order(&app.core, body.value.into_reduce(no)).await? {
+        Reduced::Reduced => ok(&Outcome::of("reduced")),
+        Reduced::AlreadyReduced => ok(&Outcome::of("already_reduced")),
+        Reduced::NotPending => ok(&Outcome::of("not_pending")),
+        Reduced::OverReduce(over) => {
+            let over = over.into_iter().map(over_json).collect();
+            Err(Problem::conflict("over_reduce", "more than is left; nothing was reduced").with("over", over))
+        }
+        Reduced::AmountAbove { present } => Err(Problem::invalid(&[FieldError::new(
+            "amount",
+            format!("must be at most {present}, the present amount"),
+        )])),
+        Reduced::UnknownOrder => Err(unknown()),
+    }
+}
+
+fn over_json(over: Over) -> serde_json::Value {
+    let Over { resource, key, qty, left } = over;
+    json!({"type": resource.word(), "key": key, "qty": qty, "left": left})
+}
+
+/// Tell that the money of a payment went back
+#[utoipa::path(post, path = "/orders/{no}/refunded", tag = "orders", params(("no" = String, Path)),
+    request_body = TellRefund,
+    responses((status = 200, description = "`refunded`, `already_refunded` or `not_refund_due`", body = Outcome),
+        (status = 404)))]
+pub(super) async fn refunded(
+    State(app): State<App>,
+    caller: Caller<ToShop>,
+    OrderNo(no): OrderNo,
+    body: Body<TellRefund>,
+) -> Answered {
+    match report_refunded(&app.core, &caller.actor(), &no, &body.value.channel_txn).await? {
+        Refunded::Refunded => ok(&Outcome::of("refunded")),
+        Refunded::AlreadyRefunded => ok(&Outcome::of("already_refunded")),
+        Refunded::NotRefundDue => ok(&Outcome::of("not_refund_due")),
+        Refunded::Unknown => Err(unknown()),
+    }
 }
 
 /// A paid order is done with

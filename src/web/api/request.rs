@@ -27,6 +27,9 @@ pub(super) struct ReturnNo(pub String);
 /// A task's id in the path.
 pub(super) struct TaskId(pub i64);
 
+/// A reconciliation run's number in the path.
+pub(super) struct RunId(pub i64);
+
 /// A resource in the path.
 pub(super) struct Resource {
     pub kind: ResourceType,
@@ -58,6 +61,16 @@ impl FromRequestParts<App> for TaskId {
         let path = segments(parts, app).await?;
         let id = path.first().and_then(|(_, id)| id.parse().ok());
         id.map(Self).ok_or_else(|| Problem::not_found("there is no such task"))
+    }
+}
+
+impl FromRequestParts<App> for RunId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let path = segments(parts, app).await?;
+        let id = path.first().and_then(|(_, id)| id.parse().ok());
+        id.map(Self).ok_or_else(|| Problem::not_found("there is no such run"))
     }
 }
 

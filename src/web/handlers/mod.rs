@@ -8,6 +8,7 @@ mod files;
 mod gate;
 mod orders;
 mod overview;
+mod reconcile;
 mod task;
 mod tasks;
 
@@ -64,6 +65,9 @@ pub const ROUTES: &[Route] = &[
     route("POST", "/tasks/{id}/closures", OPERATOR, || post(task::close)),
     route("GET", "/orders", VIEWER, || get(orders::search)),
     route("GET", "/orders/{no}", VIEWER, || get(orders::show)),
+    route("GET", "/reconcile", VIEWER, || get(reconcile::show)),
+    route("GET", "/reconcile/{run}", VIEWER, || get(reconcile::show_run)),
+    route("POST", "/reconcile/runs", OPERATOR, || post(reconcile::run)),
     route("GET", "/account", VIEWER, || get(account::show)),
     route("POST", "/account", VIEWER, || post(account::save)),
     route("POST", "/account/sessions/end", VIEWER, || post(account::end_session)),

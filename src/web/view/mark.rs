@@ -1,7 +1,7 @@
 //! Status as mark + word + colour: each sign means one thing on every page. How full a mark is says
 //! how far the effect is: hollow = still out, half = on its way, solid = settled.
 
-use crate::core::words::{OrderStatus, PaymentStatus, TaskStatus};
+use crate::core::words::{OrderStatus, PaymentStatus, RunStatus, TaskStatus};
 use crate::web::i18n::Lang;
 
 /// How much a figure or a message should worry its reader.
@@ -94,6 +94,15 @@ impl Mark {
             PaymentStatus::Unmatched => ("manual", "manual"),
         };
         Mark::new(class, icon, lang.word("payment", status.word()))
+    }
+
+    pub fn run(lang: Lang, status: RunStatus) -> Mark {
+        let (class, icon) = match status {
+            RunStatus::Running => ("run", "run"),
+            RunStatus::Done => ("ok", "ok"),
+            RunStatus::Failed => ("manual", "manual"),
+        };
+        Mark::new(class, icon, lang.word("run", status.word()))
     }
 
     /// What became of something the buyer had reserved, in a caller's words.

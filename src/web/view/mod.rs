@@ -11,6 +11,7 @@ pub mod mark;
 pub mod order;
 pub mod orders;
 pub mod overview;
+pub mod reconcile;
 pub mod shell;
 pub mod task;
 pub mod tasks;

@@ -11,6 +11,7 @@ pub enum Section {
     Overview,
     Tasks,
     Orders,
+    Reconcile,
     Help,
     Account,
     Elsewhere,

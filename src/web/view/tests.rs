@@ -20,6 +20,8 @@ fn pages(lang: Lang, hostile: &str) -> Vec<(String, String)> {
         ("orders", samples::orders(&eye, hostile).render()),
         ("orders-none", samples::orders_none(&eye, hostile).render()),
         ("order", samples::order(&eye, hostile).render()),
+        ("reconcile", samples::reconcile(&eye, hostile).render()),
+        ("reconcile-never", samples::reconcile_empty(&eye).render()),
         ("account", samples::account(&eye, hostile).render()),
         ("login", samples::login(&eye, hostile).render()),
         ("setup", samples::setup(&eye, hostile).render()),

@@ -1,6 +1,7 @@
 //! What the overview says first: the sentence of a colleague, worst thing first, and the strip of figures.
 
 use super::SILENT_MS;
+use crate::core::reconcile::Known;
 use crate::core::words::TaskStatus;
 use crate::store::overview::{Snapshot, Tries};
 use crate::web::i18n::Lang;
@@ -115,6 +116,7 @@ pub fn figures(eye: &Eye, sums: &Sums) -> Vec<Figure> {
         },
         manual_figure(eye, sums),
         success_figure(lang, sums.snapshot),
+        unexplained_figure(eye, sums.snapshot),
         Figure {
             href: String::new(),
             label: lang.t("figure.workers").to_owned(),
@@ -176,6 +178,29 @@ fn manual_figure(eye: &Eye, sums: &Sums) -> Figure {
         note,
         tone: if sums.manual > 0 { Tone::Bad } else { Tone::Calm },
         ..Figure::default()
+    }
+}
+
+/// What the last reconciliation could not explain; a figure only once there was one.
+fn unexplained_figure(eye: &Eye, snapshot: &Snapshot) -> Figure {
+    let lang = eye.lang;
+    let known = Known::of(&snapshot.reconciled);
+    let figure = Figure {
+        href: paths::RECONCILE.to_owned(),
+        label: lang.t("figure.unexplained").to_owned(),
+        stat: "reconcile.unexplained",
+        ..Figure::default()
+    };
+    match (known.findings(), known.finished_at) {
+        (Some(keys), Some(at)) => Figure {
+            raw: Some(keys),
+            value: format::count(keys),
+            unit: lang.t("figure.unexplained_unit").to_owned(),
+            note: lang.f("figure.unexplained_note", &[("age", &eye.ago(at))]),
+            tone: if keys > 0 { Tone::Bad } else { Tone::Calm },
+            ..figure
+        },
+        _ => Figure { value: "–".to_owned(), note: lang.t("figure.unexplained_none").to_owned(), ..figure },
     }
 }
 
