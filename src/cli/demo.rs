@@ -1,6 +1,7 @@
 //! `handback demo`: a throwaway shop on SQLite in a temporary folder, with the console open. Never touches an
 //! existing database: it doesn't read the configured one.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -46,7 +47,9 @@ pub(super) async fn run(args: &Args) -> Result<Outcome, Failure> {
     let folder = tempfile::Builder::new().prefix("handback-demo-").tempdir();
     let folder = folder.map_err(|error| Failure::Broken(format!("no temporary folder: {error}")))?;
     let plan = demo::Plan { speed: args.speed, seed: args.seed };
-    let config = config(&folder.path().join("demo.db").display().to_string(), plan, &args.listen)?;
+    let seats = demo::seats::open(args.seed, stopping.clone()).await;
+    let seats = seats.map_err(|error| Failure::Broken(format!("the service of the simulated shop: {error}")))?;
+    let config = config(&folder.path().join("demo.db").display().to_string(), plan, &args.listen, seats)?;
     let core = start::core(&config, start::CONNECTIONS).await?;
     let listener = serve::listen(config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Broken(error.to_string()))?;
@@ -90,11 +93,17 @@ async fn finish(core: &Core) -> Result<Outcome, Failure> {
     Ok(Outcome::No)
 }
 
-fn config(path: &str, plan: demo::Plan, listen: &str) -> Result<Config, Failure> {
+fn config(path: &str, plan: demo::Plan, listen: &str, seats: SocketAddr) -> Result<Config, Failure> {
+    let seats = format!("http://{seats}");
     let inputs = Inputs::default()
         .with_variable("HANDBACK_DATABASE__URL", &format!("sqlite://{path}"))
         .with_variable("HANDBACK_ORDER__PAY_WITHIN_S", &plan.pay_within_s().to_string())
         .with_variable("HANDBACK_SCAN__INTERVAL_MS", "200")
+        .with_variable("HANDBACK_REMOTE__SLOT__BASE_URL", &seats)
+        .with_variable("HANDBACK_REMOTE__SLOT__SUPPORTS", "settle,release,take_back,return_in,status")
+        .with_variable("HANDBACK_REMOTE__SLOT__TIMEOUT_MS", "1000")
+        .with_variable("HANDBACK_CHANNEL__BASE_URL", &seats)
+        .with_variable("HANDBACK_CHANNEL__ASK_EVERY_MS", "2000")
         .with_listen(Some(listen.to_owned()));
     Ok(Config::load(inputs)?)
 }

@@ -14,9 +14,17 @@ use crate::core::order::close::{CloseOrder, close_order};
 use crate::core::order::complete::complete_order;
 use crate::core::order::pay::{NewPayment, Said, record_payment};
 use crate::core::order::place::{NewHold, NewOrder, Placed, place_order};
+use crate::core::returns::accept::{Accepted, Told, ToldItem, accept_return};
+use crate::core::returns::receive_return;
 use crate::core::words::{ResourceType, Trigger};
 use crate::core::{Core, Result, ledger};
 use crate::store::ledger::NewLedger;
+use crate::store::{Decision, outbox};
+
+/// Share of paid orders of which something comes back.
+const RETURNED: f64 = 0.08;
+/// Share of returns whose stock step fails in the shop, after the seed "库存补偿".
+const STEP_FAILS: f64 = 0.003;
 
 /// What the buyer will do, decided by chance after the seeds' figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +127,8 @@ impl Visit {
         drop(placing);
         let minutes = rng.random_range(0.3..13.0);
         match self.mood {
+            // Half of those who forget had begun to pay: the channel is asked before their order is closed.
+            Mood::Forgets if rng.random_bool(0.5) => pay(door, &self.order, Said::Started, "begun").await?,
             Mood::Forgets => {}
             Mood::Cancels => {
                 tokio::time::sleep(plan.minutes(minutes)).await;
@@ -136,8 +146,14 @@ impl Visit {
                     pay(door, &self.order, Said::Succeeded, "b").await?;
                 }
                 tokio::time::sleep(plan.minutes(60.0)).await;
-                let (core, _turn) = door.turn().await;
-                complete_order(core, &self.order.order_no).await?;
+                {
+                    let (core, _turn) = door.turn().await;
+                    complete_order(core, &self.order.order_no).await?;
+                }
+                if rng.random_bool(RETURNED) {
+                    tokio::time::sleep(plan.minutes(120.0)).await;
+                    send_back(door, &self.order, rng.random_bool(STEP_FAILS)).await?;
+                }
             }
             Mood::PaysLate => {
                 tokio::time::sleep(plan.minutes(25.0)).await;
@@ -150,6 +166,35 @@ impl Visit {
         }
         Ok(())
     }
+}
+
+/// One line comes back. Where the shop's own stock step fails, its return is completed in the tables and nothing
+/// moves: what the detector is for.
+async fn send_back(door: &Door, order: &NewOrder, step_fails: bool) -> Result<()> {
+    let Some(line) = order.holds.iter().find(|hold| hold.resource == ResourceType::Stock) else { return Ok(()) };
+    let (core, _turn) = door.turn().await;
+    let return_no = format!("R-{}", order.order_no);
+    let (key, qty) = (line.key.clone(), line.qty);
+    if step_fails {
+        let (order_no, now) = (order.order_no.clone(), core.now());
+        let written = core.db.write(move |conn| {
+            let (return_no, order_no, key) = (return_no.clone(), order_no.clone(), key.clone());
+            Box::pin(async move {
+                Ok(Decision::Commit(outbox::complete_return(conn, &return_no, &order_no, &key, qty, now).await?))
+            })
+        });
+        return Ok(written.await?);
+    }
+    let told = Told {
+        return_no: return_no.clone(),
+        order_no: Some(order.order_no.clone()),
+        items: vec![ToldItem { key, qty, restock: true }],
+        raw: json!({"return_no": return_no, "order_no": order.order_no}).to_string(),
+    };
+    if accept_return(core, told).await? == Accepted::Accepted {
+        receive_return(core, &return_no).await?;
+    }
+    Ok(())
 }
 
 async fn close(door: &Door, order_no: &str, reason: &str) -> Result<()> {

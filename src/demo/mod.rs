@@ -5,6 +5,7 @@
 mod buyer;
 mod catalogue;
 mod faults;
+pub mod seats;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,3 +18,28 @@ pub async fn write(conn: &mut Conn, order_no: &str, resource: ResourceType, key:
         Err(error) => Err(error),
     }
 }
+
+/// What a program of the shop does whose own stock step failed: a return of one line, completed in the table, and
+/// nothing behind it.
+pub async fn complete_return(
+    conn: &mut Conn,
+    return_no: &str,
+    order_no: &str,
+    key: &str,
+    qty: i64,
+    now: i64,
+) -> Result<()> {
+    conn.stmt("INSERT INTO return_order (return_no, order_no, status, accepted_at, received_at) VALUES ($1, $2, 1, $3, $3)")
+        .bind(return_no)
+        .bind(order_no)
+        .bind(now)
+        .run()
+        .await?;
+    conn.stmt("INSERT INTO return_item (return_no, line, biz_key, qty) VALUES ($1, 1, $2, $3)")
+        .bind(return_no)
+        .bind(key)
+        .bind(qty)
+        .run()
+        .await?;
+    Ok(())
+}
