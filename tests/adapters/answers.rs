@@ -62,9 +62,7 @@ async fn every_answer_has_the_verdict_of_the_table(db: TestDb) {
     let refused = |kind| (TaskStatus::Manual, Some(kind), false, None);
     let busy = |wait| (TaskStatus::Retrying, Some(FailureKind::RemoteBusy), false, Some(wait));
     let done = (TaskStatus::Succeeded, None, false, None);
-    use FailureKind::{
-        LockedInsufficient, Rejected, RemoteError, RemoteTimeout, ResourceMissing, StateMismatch,
-    };
+    use FailureKind::{LockedInsufficient, Rejected, RemoteError, RemoteTimeout, ResourceMissing, StateMismatch};
     let table: Vec<(&str, Does, Stands)> = vec![
         ("applied", Does::Apply, done),
         ("already", Does::say(200, r#"{"result": "already_applied"}"#), done),

@@ -43,7 +43,7 @@ enum Taken {
     Mine(Box<Claimed>),
     /// Another person is trying it at this moment.
     Waits,
-    Ended(Retried),
+    Ended(Box<Retried>),
 }
 
 async fn retry_here(core: &Core, actor: &Actor, seen: Task, by: By) -> Result<Retried> {
@@ -52,7 +52,7 @@ async fn retry_here(core: &Core, actor: &Actor, seen: Task, by: By) -> Result<Re
     loop {
         bell.mark_unchanged();
         match take(core, actor, &seen, &by, service.lease_ms()).await? {
-            Taken::Ended(retried) => return Ok(retried),
+            Taken::Ended(retried) => return Ok(*retried),
             Taken::Waits => drop(tokio::time::timeout(LOOK, bell.changed()).await),
             Taken::Mine(claimed) => {
                 remote::run(core, actor, *claimed).await?;
@@ -86,29 +86,33 @@ async fn take_one(
     lease_ms: i64,
 ) -> store::Result<Decision<Taken>> {
     let Some(current) = task::lock(conn, seen.id).await? else {
-        return Ok(Decision::Rollback(Taken::Ended(Retried::Unknown)));
+        return ended(Retried::Unknown);
     };
     match current.status {
-        TaskStatus::Succeeded => return Ok(Decision::Rollback(Taken::Ended(Retried::AlreadyDone(current)))),
+        TaskStatus::Succeeded => return ended(Retried::AlreadyDone(current)),
         TaskStatus::ForceClosed | TaskStatus::Superseded => {
-            return Ok(Decision::Rollback(Taken::Ended(Retried::NotRetryable(current))));
+            return ended(Retried::NotRetryable(current));
         }
         _ if is_in_a_persons_hands(&current, now) => return Ok(Decision::Rollback(Taken::Waits)),
         // Somebody's try ended meanwhile: its outcome is the answer.
         _ if current.fence != seen.fence && current.claimed_by.is_none() => {
-            return Ok(Decision::Rollback(Taken::Ended(Retried::Failed(current))));
+            return ended(Retried::Failed(current));
         }
         _ => {}
     }
     if !return_order::unsettled(conn, &[current.id]).await?.is_empty() {
-        return Ok(Decision::Rollback(Taken::Ended(Retried::NotRetryable(current))));
+        return ended(Retried::NotRetryable(current));
     }
     claims::take(conn, &[current.id], now + lease_ms, now, actor).await?;
     let mut claimed = remote::with_orders(conn, vec![current], by).await?;
-    Ok(match claimed.pop() {
-        Some(claimed) => Decision::Commit(Taken::Mine(Box::new(claimed))),
-        None => Decision::Rollback(Taken::Ended(Retried::Unknown)),
-    })
+    match claimed.pop() {
+        Some(claimed) => Ok(Decision::Commit(Taken::Mine(Box::new(claimed)))),
+        None => ended(Retried::Unknown),
+    }
+}
+
+fn ended(how: Retried) -> store::Result<Decision<Taken>> {
+    Ok(Decision::Rollback(Taken::Ended(Box::new(how))))
 }
 
 fn is_in_a_persons_hands(task: &Task, now: i64) -> bool {

@@ -20,7 +20,7 @@ use crate::store::task::Task;
 use crate::store::{self, Conn, Decision, claim as claims, order as order_rows, payment, return_order};
 
 use super::Ran;
-use record::Recorded;
+pub use record::Recorded;
 
 /// How long a payment channel is taken to remember a refund's key: a day.
 const CHANNEL_KEY_LIFETIME_MS: i64 = 86_400_000;
