@@ -3,6 +3,7 @@
 //! Read first: `core::words` (the vocabulary), `core::release` (the core every actor enters),
 //! `store::db` (how a transaction runs). `docs/architecture.md` has the module map.
 
+pub mod adapters;
 pub mod bench;
 pub mod cli;
 pub mod config;

@@ -4,6 +4,7 @@
 // A test that unwraps a failure has failed, which is what it is for.
 #![allow(clippy::unwrap_used)]
 
+mod adapters;
 mod api;
 mod browser;
 mod cases;

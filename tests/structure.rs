@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 /// it: a row in the database is spelt with the same words, so `store` may use these three and no
 /// more of `core`.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("main", &["cli", "config", "core", "store", "web", "worker", "trigger", "demo", "bench"]),
-    ("lib", &["cli", "config", "core", "store", "web", "worker", "trigger", "demo", "bench"]),
-    ("cli", &["config", "core", "store", "web", "worker", "trigger", "demo", "bench"]),
+    ("main", &["adapters", "cli", "config", "core", "store", "web", "worker", "trigger", "demo", "bench"]),
+    ("lib", &["adapters", "cli", "config", "core", "store", "web", "worker", "trigger", "demo", "bench"]),
+    ("cli", &["adapters", "config", "core", "store", "web", "worker", "trigger", "demo", "bench"]),
+    ("adapters", &["core"]),
     ("demo", &["config", "core", "store", "web", "worker", "trigger"]),
     ("bench", &["config", "core", "store", "worker", "trigger"]),
     ("web", &["config", "core", "store", "worker"]),
@@ -109,7 +110,7 @@ fn faceless_core(name: &str, text: &str) -> Vec<String> {
         return Vec::new();
     }
     let code = code_of(text);
-    ["axum", "axum_extra", "askama", "tower", "tower_http", "redis", "lapin", "clap", "utoipa"]
+    ["axum", "axum_extra", "askama", "tower", "tower_http", "redis", "lapin", "reqwest", "clap", "utoipa"]
         .iter()
         .filter(|krate| names_crate(&code, krate))
         .map(|krate| format!("{name}: {krate} has no place in the core or the store"))

@@ -14,6 +14,7 @@ mod migrate;
 mod outcome;
 mod reconcile;
 mod serve;
+mod services;
 mod setup_code;
 mod signals;
 mod start;

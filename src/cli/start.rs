@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::outcome::Failure;
+use super::{outcome::Failure, services};
 use crate::config::{self, Config};
 use crate::core::Core;
 use crate::core::clock::Clock;
@@ -25,7 +25,8 @@ pub(super) async fn core(config: &Config, connections: u32) -> Result<Core, Fail
     if clock.drift_ms().abs() > 2000 {
         tracing::warn!(clock.drift_ms = clock.drift_ms(), "this machine's clock and the database's differ");
     }
-    Ok(Core::new(db, clock, policy(config)))
+    let services = services::of(config, &clock)?;
+    Ok(Core::with_services(db, clock, policy(config), services))
 }
 
 /// Where commands may not change tables, somebody else has to have done it.
@@ -60,6 +61,8 @@ fn policy(config: &Config) -> Policy {
             config::LatePayment::TakeBack => LatePayment::TakeBack,
             config::LatePayment::Refund => LatePayment::Refund,
         },
+        ask_times: config.channel.ask_times,
+        ask_every_ms: i64::try_from(config.channel.ask_every.as_millis()).unwrap_or(i64::MAX),
         ..Policy::default()
     }
 }

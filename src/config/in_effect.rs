@@ -2,22 +2,19 @@
 //! rule that someone believes to be on is worse than none.
 
 use super::Config;
-use super::sections::{LatePayment, SecondPerson};
+use super::sections::SecondPerson;
 use super::shop::Trigger;
 
 impl Config {
     /// One sentence per setting that was made and has no effect in this version.
     pub fn not_in_effect(&self) -> Vec<String> {
         let mut names = Vec::new();
-        names.extend(self.remote.iter().map(|remote| format!("remote.{}", remote.kind)));
         names.extend(self.mapped.ledgers.iter().map(|ledger| format!("mapped.{}", ledger.kind)));
         let sections = [
             ("mapped.orders", self.mapped.orders.is_some()),
             ("mapped.returns", self.mapped.returns.is_some()),
-            ("channel.base_url", self.channel.base_url.is_some()),
             ("two_person.force_close", self.two_person.force_close != SecondPerson::Never),
             ("two_person.adjust", self.two_person.adjust != SecondPerson::Never),
-            ("late_payment = \"refund\"", self.late_payment != LatePayment::TakeBack),
             ("triggers.enable: wheel", self.triggers.enable.contains(&Trigger::Wheel)),
             ("triggers.enable: redis", self.triggers.enable.contains(&Trigger::Redis)),
             ("triggers.enable: broker", self.triggers.enable.contains(&Trigger::Broker)),

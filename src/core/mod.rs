@@ -25,7 +25,7 @@ use clock::Clock;
 use policy::Policy;
 use ports::Services;
 use text::FieldError;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::store::{self, Db};
 
@@ -40,6 +40,8 @@ pub struct Inner {
     pub services: Services,
     /// Rung after a commit that wrote tasks, so that the worker need not wait for its next look.
     pub work: Notify,
+    /// The same for those who wait for tasks that services work off; each hears every ring.
+    pub lanes: watch::Sender<()>,
 }
 
 impl std::ops::Deref for Core {
@@ -61,7 +63,7 @@ impl Core {
         policy.homes.remote = services.remote.keys().copied().collect();
         policy.homes.remote.sort_unstable();
         policy.homes.has_channel = services.channel.is_some();
-        Self(Arc::new(Inner { db, clock, policy, services, work: Notify::new() }))
+        Self(Arc::new(Inner { db, clock, policy, services, work: Notify::new(), lanes: watch::Sender::new(()) }))
     }
 
     /// Milliseconds since 1970 in UTC.
@@ -72,6 +74,7 @@ impl Core {
     /// Tells the worker of this process that there is work, and, where the engine can, other processes.
     pub fn ring(&self) {
         self.work.notify_one();
+        self.lanes.send_replace(());
         self.db.ring();
     }
 }

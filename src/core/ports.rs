@@ -34,9 +34,14 @@ pub enum Answer {
         kind: FailureKind,
         error: String,
     },
-    /// Not now: 429 or 503, or the circuit to the service is open. Nothing was done by this call.
+    /// Not now: 429 or 503. Nothing was done by this call.
     Busy {
         after_ms: Option<i64>,
+        error: String,
+    },
+    /// Not sent at all: the circuit to the service is open, or its rate is used up. No try was made.
+    Held {
+        after_ms: i64,
         error: String,
     },
     /// Sent, and nobody knows what became of it. `kind` is `remote_timeout` or `remote_error`.
@@ -54,6 +59,14 @@ pub enum Told {
     Unknown,
 }
 
+/// How many calls a service takes at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub calls: usize,
+    /// When there is none: how long until it is worth looking again.
+    pub wait_ms: i64,
+}
+
 /// A resource type that another service keeps (A13).
 pub trait RemoteService: Send + Sync {
     fn supports(&self, action: Action) -> bool;
@@ -63,6 +76,10 @@ pub trait RemoteService: Send + Sync {
     fn key_lifetime_ms(&self) -> i64;
     /// Calls side by side at most.
     fn max_concurrency(&self) -> usize;
+    /// Looked at before tasks are claimed, so that none is claimed only to wait.
+    fn room(&self) -> Room {
+        Room { calls: self.max_concurrency(), wait_ms: 0 }
+    }
     /// Longer than any call can take: how long a claim is kept.
     fn lease_ms(&self) -> i64;
     fn send<'a>(&'a self, call: &'a RemoteCall) -> BoxFuture<'a, Answer>;
@@ -101,6 +118,10 @@ pub enum Asked {
 pub trait PaymentChannel: Send + Sync {
     /// Longer than any call can take.
     fn lease_ms(&self) -> i64;
+    /// How many refunds it takes at this moment.
+    fn room(&self) -> Room {
+        Room { calls: 8, wait_ms: 0 }
+    }
     fn ask<'a>(&'a self, order_no: &'a str) -> BoxFuture<'a, Asked>;
     fn refund<'a>(&'a self, refund: &'a RefundCall) -> BoxFuture<'a, Answer>;
 }

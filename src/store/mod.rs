@@ -1,6 +1,8 @@
 //! All SQL. `db` runs transactions, `dialect` knows the engines apart, then one file per subject.
 
+pub mod attempt;
 pub mod audit;
+pub mod claim;
 pub mod conn;
 pub mod counter;
 pub mod db;

@@ -145,6 +145,8 @@ pub async fn cases(conn: &mut Conn) -> Result<Cases> {
 pub struct Remaining {
     /// Tasks whose time has come.
     pub due: i64,
+    /// Tasks that a service is being told, or asked about.
+    pub running: i64,
     /// Open orders past their deadline, or past the time they were postponed to.
     pub overdue_orders: i64,
     pub retrying: i64,
@@ -152,23 +154,25 @@ pub struct Remaining {
 }
 
 impl Remaining {
-    /// Nothing is due. What waits for a later try or for a person doesn't count.
+    /// Nothing is due or running. What waits for a later try or for a person doesn't count.
     pub fn is_idle(&self) -> bool {
-        self.due == 0 && self.overdue_orders == 0
+        self.due == 0 && self.running == 0 && self.overdue_orders == 0
     }
 }
 
 pub async fn remaining(conn: &mut Conn, now: i64) -> Result<Remaining> {
     let sql = format!(
-        "SELECT {}, {}, {} FROM order_release_task t WHERE {OPEN}",
+        "SELECT {}, {}, {}, {} FROM order_release_task t WHERE {OPEN}",
         conn.dialect.sum("CASE WHEN t.status IN (0, 2) AND t.next_at <= $1 THEN 1 ELSE 0 END"),
         conn.dialect.sum("CASE WHEN t.status = 2 THEN 1 ELSE 0 END"),
         conn.dialect.sum("CASE WHEN t.status = 3 THEN 1 ELSE 0 END"),
+        conn.dialect.sum("CASE WHEN t.status IN (0, 2, 3) AND t.claimed_by IS NOT NULL THEN 1 ELSE 0 END"),
     );
     let tasks = conn.built(sql).bind(now).row().await?;
     let tasks = tasks.ok_or_else(|| Error::broken("a sum over tasks gave no row"))?;
-    let (due, retrying, manual) = (tasks.int(0)?, tasks.int(1)?, tasks.int(2)?);
-    let overdue_orders =
-        conn.stmt("SELECT COUNT(*) FROM orders WHERE asking IN (0, 1) AND due_at <= $1").bind(now).int().await?;
-    Ok(Remaining { due, overdue_orders, retrying, manual })
+    let (due, retrying, manual, running) = (tasks.int(0)?, tasks.int(1)?, tasks.int(2)?, tasks.int(3)?);
+    // One whose channel hasn't answered even once is overdue all the while it is being asked.
+    let overdue = "SELECT COUNT(*) FROM orders WHERE asking IN (0, 1) AND (due_at <= $1 OR (asking = 1 AND asked = 0 AND due_at IS NOT NULL))";
+    let overdue_orders = conn.stmt(overdue).bind(now).int().await?;
+    Ok(Remaining { due, running, overdue_orders, retrying, manual })
 }

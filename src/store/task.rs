@@ -4,6 +4,7 @@
 use serde::Serialize;
 use sqlx::any::AnyRow;
 
+pub use super::attempt::{Attempt, attempts};
 use super::conn::{Conn, RowExt};
 use super::db::Result;
 use super::dialect::{Cell, Cells};
@@ -446,52 +447,4 @@ pub async fn next_due(conn: &mut Conn, lane: i64) -> Result<Option<i64>> {
     let sql = "SELECT MIN(next_at) FROM order_release_task WHERE lane = $1 AND next_at IS NOT NULL";
     let row = conn.stmt(sql).bind(lane).row().await?;
     Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < WAITS))
-}
-
-/// One recorded try.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    pub n: i64,
-    pub fence: i64,
-    pub started_at: i64,
-    pub ended_at: Option<i64>,
-    pub outcome: Option<AttemptOutcome>,
-    pub kind: Option<FailureKind>,
-    pub error: Option<String>,
-    pub actor: String,
-}
-
-/// Every try at a task, oldest first; the successful one is read off the task's own row.
-pub async fn attempts(conn: &mut Conn, task: &Task) -> Result<Vec<Attempt>> {
-    let rows = conn
-        .stmt("SELECT n, fence, started_at, ended_at, outcome, kind, error, actor FROM task_attempt WHERE task_id = $1 ORDER BY n")
-        .bind(task.id)
-        .rows()
-        .await?;
-    let mut attempts = Vec::with_capacity(rows.len() + 1);
-    for row in &rows {
-        attempts.push(Attempt {
-            n: row.int(0)?,
-            fence: row.int(1)?,
-            started_at: row.int(2)?,
-            ended_at: row.opt_int(3)?,
-            outcome: row.opt_int(4)?.and_then(AttemptOutcome::from_code),
-            kind: row.opt_int(5)?.and_then(FailureKind::from_code),
-            error: row.opt_text(6)?,
-            actor: row.text(7)?,
-        });
-    }
-    if let (TaskStatus::Succeeded, Some(at)) = (task.status, task.finished_at) {
-        attempts.push(Attempt {
-            n: task.retry + 1,
-            fence: task.fence,
-            started_at: at,
-            ended_at: Some(at),
-            outcome: task.outcome.or(Some(AttemptOutcome::Succeeded)),
-            kind: None,
-            error: None,
-            actor: task.ended_by.clone().unwrap_or_default(),
-        });
-    }
-    Ok(attempts)
 }

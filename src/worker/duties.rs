@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::policy::LOCAL;
 use crate::core::words::Actor;
-use crate::core::{Core, Result, reconcile, release, returns};
+use crate::core::{Core, Result, order as core_order, reconcile, release, returns};
 use crate::store::{Decision, counter, idempotency, order, task, worker};
 use crate::trigger::scan;
 
@@ -74,6 +74,17 @@ pub async fn scan_once(core: &Core, interval: Duration) -> Result<Next> {
 pub async fn detect_once(core: &Core) -> Result<Next> {
     returns::detect::detect(core).await?;
     Ok(Next::After(Duration::from_millis(LOOK_MS.unsigned_abs())))
+}
+
+/// Asks the payment channel about orders whose time has come (B5).
+pub async fn ask_once(core: &Core) -> Result<Next> {
+    let next = order::next_asking(&mut core.db.read().await?).await?;
+    let wait = next.map_or(LOOK_MS, |at| at - core.now());
+    if wait > 0 {
+        return Ok(Next::After(Duration::from_millis(wait.min(LOOK_MS).unsigned_abs())));
+    }
+    let asked = core_order::ask::ask_due(core).await?;
+    Ok(if asked > 0 { Next::AtOnce } else { Next::After(Duration::from_millis(LOOK_MS.unsigned_abs())) })
 }
 
 /// Folds counter deltas into minutes.

@@ -10,9 +10,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::duties::{self, BatchSize, Next};
-use crate::core::words::Actor;
+use super::lane::Lane;
+use crate::core::policy::CHANNEL;
+use crate::core::release::remote;
+use crate::core::words::{Actor, ResourceType};
 use crate::core::{Core, Result};
-use crate::store::{Decision, wake, worker};
+use crate::store::{Decision, claim, wake, worker};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -58,6 +61,13 @@ impl Worker {
                 me.repeat("release", true, || duties::release_once(&me.core, &actor, &size)).await;
             });
         }
+        me.say_who_waits_in_vain().await;
+        for lane in remote::lanes(&me.core) {
+            let actor = Actor::Worker(me.settings.name.clone());
+            if let Some(lane) = Lane::new(&me.core, &actor, lane) {
+                tracker.spawn(lane.run(me.stop.clone()));
+            }
+        }
         let others = me.clone();
         tracker.spawn(async move {
             let me = others;
@@ -66,6 +76,7 @@ impl Worker {
                 me.repeat("returns", false, || duties::detect_once(&me.core)),
                 me.repeat("counters", false, || duties::fold_once(&me.core)),
                 me.repeat("heartbeat", false, || duties::beat_once(&me.core, &me.settings.name)),
+                me.repeat("ask", false, || duties::ask_once(&me.core)),
                 me.repeat("tidy", false, || duties::tidy_once(&me.core)),
                 me.hear(),
             );
@@ -122,6 +133,7 @@ impl Worker {
                         rung = bell.rung() => if rung.is_err() { break },
                     }
                     self.core.work.notify_waiters();
+                    self.core.lanes.send_replace(());
                 },
                 Err(error) => tracing::debug!(error = %error, "notifications can't be heard; polling goes on"),
             }
@@ -129,6 +141,22 @@ impl Worker {
                 () = self.stop.cancelled() => return,
                 () = tokio::time::sleep(Duration::from_secs(5)) => {}
             }
+        }
+    }
+
+    /// Tasks of a service that isn't configured any more stay where they are until it is, or a person acts.
+    async fn say_who_waits_in_vain(&self) {
+        let waiting = async { claim::waiting_by_lane(&mut self.core.db.read().await?).await };
+        let served = remote::lanes(&self.core);
+        for (lane, tasks) in waiting.await.unwrap_or_default() {
+            if served.contains(&lane) {
+                continue;
+            }
+            let setting = match ResourceType::from_code(lane).filter(|_| lane != CHANNEL) {
+                Some(resource) => format!("remote.{resource}"),
+                None => "channel.base_url".to_owned(),
+            };
+            tracing::warn!(tasks.waiting = tasks, "tasks wait for a service, but {setting} isn't configured");
         }
     }
 

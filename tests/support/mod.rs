@@ -9,3 +9,4 @@ pub mod proxy;
 mod selftest;
 pub mod servers;
 pub mod shop;
+pub mod standin;

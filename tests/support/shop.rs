@@ -9,6 +9,7 @@ use handback::core::order::close::{CloseOrder, Closed, Swept};
 use handback::core::order::pay::{NewPayment, Paid, Said};
 use handback::core::order::place::{NewHold, NewOrder, Placed};
 use handback::core::policy::Policy;
+use handback::core::ports::Services;
 use handback::core::release::act::{ForceClose, ForceClosed, Resolution, Retried};
 use handback::core::release::{Ran, run_due};
 use handback::core::words::{Action, Actor, FundsKind, OrderStatus, ResourceType, Trigger};
@@ -88,6 +89,14 @@ impl Shop {
         Self::with(db, Policy::default(), connections).await
     }
 
+    /// A shop some of whose resources, or whose money, others keep.
+    pub async fn with_services(db: &TestDb, policy: Policy, services: impl FnOnce(&Clock) -> Services) -> Self {
+        let clock = Clock::test(START_MS);
+        let services = services(&clock);
+        let db = Db::open(&db.url, true, 8).await.unwrap();
+        Self { core: Core::with_services(db, clock.clone(), policy, services), clock }
+    }
+
     async fn with(db: &TestDb, policy: Policy, connections: u32) -> Self {
         let clock = Clock::test(START_MS);
         let db = Db::open(&db.url, true, connections).await.unwrap();
@@ -97,7 +106,8 @@ impl Shop {
     /// Another process on the same database: its own pools, the same time.
     pub async fn another_process(&self, db: &TestDb) -> Self {
         let own = Db::open(&db.url, false, 4).await.unwrap();
-        Self { core: Core::new(own, self.clock.clone(), self.core.policy.clone()), clock: self.clock.clone() }
+        let (policy, services) = (self.core.policy.clone(), self.core.services.clone());
+        Self { core: Core::with_services(own, self.clock.clone(), policy, services), clock: self.clock.clone() }
     }
 
     pub fn later(&self, by: Duration) {

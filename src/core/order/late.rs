@@ -14,7 +14,7 @@ use crate::store::counter::Counts;
 use crate::store::order::{Hold, Order};
 use crate::store::payment::Payment;
 use crate::store::task::{Due, NewTask, Task};
-use crate::store::{self, Conn, flow, order, payment, task};
+use crate::store::{self, Conn, claim, flow, order, payment, task};
 
 /// What became of a payment that matches a CLOSED order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub(super) async fn decide(
     if order::mark_restoring(conn, order.id, paying.id).await? != 1 {
         return Err(store::Error::broken(format!("order {} left CLOSED under its lock", order.order_no)));
     }
+    claim::hasten(conn, &order.order_no, now).await?;
     let restoring = Order { status: OrderStatus::Restoring, late_payment: Some(paying.id), ..order.clone() };
     Ok(match advance(conn, &restoring, now, counts, core).await? {
         OrderStatus::Paid => Late::Restored,

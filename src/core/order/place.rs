@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use crate::core::order::pay;
+use crate::core::policy::Homes;
 use crate::core::text::{self, FieldError};
 use crate::core::words::{Action, Actor, FundsKind, OrderStatus, PaymentStatus, ResourceType, source};
 use crate::core::{Core, Error, Result, counters};
@@ -131,22 +132,26 @@ async fn place(
     }
     // Payments and tasks before ledger rows (R19).
     let early = payment::lock_of_order(conn, &row.order_no).await?;
-    if task::lock_of_ref(conn, &row.order_no)
-        .await?
-        .iter()
-        .any(|task| task.return_no.is_empty() && !task.status.is_unfinished())
-    {
-        // A shop's own row was worked off before: the release came before its lock (R15).
+    let homes = &core.policy.homes;
+    let tasks = task::lock_of_ref(conn, &row.order_no).await?;
+    let is_on_its_way =
+        |task: &task::Task| !task.status.is_unfinished() || homes.is_remote(task.resource) && task.is_adopted;
+    if tasks.iter().any(|task| task.return_no.is_empty() && is_on_its_way(task)) {
+        // A shop's own row was worked off before, or is with its service: the release came before its lock (R15).
         return Ok(Decision::Rollback(Placed::Tombstone));
     }
-    let keys: Vec<Key> = wanted.keys().map(|(resource, key)| Key { resource: *resource, key: key.clone() }).collect();
+    // What a service keeps was locked there by the shop: it is only put on record here.
+    let here = wanted.keys().filter(|(resource, _)| !homes.is_remote(*resource));
+    let keys: Vec<Key> = here.map(|(resource, key)| Key { resource: *resource, key: key.clone() }).collect();
     let rows = if keys.is_empty() { Vec::new() } else { ledger::lock_keys(conn, &keys).await? };
-    let plan = match plan(row, wanted, &rows) {
+    let plan = match plan(row, wanted, &rows, homes) {
         Ok(plan) => plan,
         Err(lacking) => return Ok(Decision::Rollback(Placed::Lacking(lacking))),
     };
-    if !plan.flows.is_empty() {
+    if !plan.holds.is_empty() {
         order::insert_holds(conn, &plan.holds).await?;
+    }
+    if !plan.flows.is_empty() {
         if !flow::insert(conn, &plan.flows, row.placed_at, actor).await? {
             return Err(store::Error::broken(format!("order {} has lock rows but no order row", row.order_no)));
         }
@@ -194,24 +199,29 @@ struct Plan {
 }
 
 /// What locking these rows changes, or what is lacking. Pure: rows were read under lock.
-fn plan(order: &Order, wanted: &Wanted, rows: &[Ledger]) -> std::result::Result<Plan, Vec<Lacking>> {
+fn plan(order: &Order, wanted: &Wanted, rows: &[Ledger], homes: &Homes) -> std::result::Result<Plan, Vec<Lacking>> {
     let mut plan = Plan { holds: Vec::new(), flows: Vec::new(), changes: Vec::new(), terms: Vec::new() };
     let mut lacking = Vec::new();
     for ((resource, key), qty) in wanted {
+        let hold = |ledger_id| Hold {
+            order_no: order.order_no.clone(),
+            round: order.round,
+            resource: *resource,
+            key: key.clone(),
+            ledger_id,
+            locked: *qty,
+        };
+        if homes.is_remote(*resource) {
+            plan.holds.push(hold(None));
+            continue;
+        }
         let row = rows.iter().find(|row| row.resource == *resource && row.key == *key);
         let available = row.map_or(0, |row| lockable(row, order));
         let Some(row) = row.filter(|_| available >= *qty) else {
             lacking.push(Lacking { resource: *resource, key: key.clone(), qty: *qty, available });
             continue;
         };
-        plan.holds.push(Hold {
-            order_no: order.order_no.clone(),
-            round: order.round,
-            resource: *resource,
-            key: key.clone(),
-            ledger_id: Some(row.id),
-            locked: *qty,
-        });
+        plan.holds.push(hold(Some(row.id)));
         plan.flows.push(NewFlow {
             ledger_id: Some(row.id),
             resource: resource.code(),

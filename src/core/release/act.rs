@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 
+use crate::core::order::refund;
+use crate::core::policy::LOCAL;
 use crate::core::text;
 use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, OrderStatus, ResourceType, TaskStatus};
 use crate::core::{Core, Error, Result};
+use crate::store::counter::Counts;
 use crate::store::task::{Due, Task};
-use crate::store::{self, Conn, Decision, audit, flow, order as order_rows, return_order, task};
+use crate::store::{self, Conn, Decision, audit, counter, flow, order as order_rows, return_order, task};
 
-use super::{Care, finish_unadopted, isolate, kind_of, run_batch};
+use super::remote::record;
+use super::{Care, by_hand, finish_unadopted, isolate, kind_of, run_batch};
 
 /// How a retry ended, with the task as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +37,9 @@ pub enum Retried {
 pub async fn retry(core: &Core, actor: &Actor, task_id: i64, reason: &str) -> Result<Retried> {
     text::check_text(reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
     let Some(seen) = task::find(&mut core.db.read().await?, task_id).await? else { return Ok(Retried::Unknown) };
+    if seen.lane != LOCAL {
+        return by_hand::retry(core, actor, seen, reason).await;
+    }
     if !seen.is_adopted && seen.status.is_unfinished() {
         // A shop's own row: the worker's way, which closes the order first, decides what it means.
         return retry_foreign(core, actor, seen, reason).await;
@@ -95,6 +102,7 @@ async fn retry_foreign(core: &Core, actor: &Actor, seen: Task, reason: &str) -> 
     match order {
         Some(order) if order.status == OrderStatus::Pending => Ok(Retried::OrderOpen(seen)),
         Some(order) if !order.is_tombstone() => finish_here(core, actor, seen, reason).await,
+        None if core.policy.homes.is_remote(seen.resource) => by_hand::retry_foreign(core, actor, seen, reason).await,
         _ => retry_here(core, actor, seen, reason).await,
     }
 }
@@ -221,27 +229,33 @@ pub enum ForceClosed {
 /// `Invalid` for a reason that can't be taken, and for `done_outside` on a ledger that Handback keeps.
 pub async fn force_close(core: &Core, actor: &Actor, act: ForceClose) -> Result<ForceClosed> {
     text::check_text(&act.reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
-    let work = Arc::new((act, actor.to_string()));
+    let Some(seen) = task::find(&mut core.db.read().await?, act.task_id).await? else {
+        return Ok(ForceClosed::Unknown);
+    };
+    let work = Arc::new((core.clone(), actor.to_string(), act, seen));
     let now = core.now();
     let closed = core.db.write(move |conn| {
         let work = work.clone();
-        Box::pin(async move { force_close_one(conn, &work.0, &work.1, now).await })
+        Box::pin(async move { force_close_one(conn, &work.0, &work.1, &work.2, &work.3, now).await })
     });
-    match closed.await? {
-        Some(outcome) => Ok(outcome),
-        None => Err(Error::invalid(
-            "resolution",
-            "done_outside is not possible for a ledger that Handback keeps; leave it owed and adjust the ledger",
-        )),
-    }
+    let closed = closed.await?;
+    core.ring();
+    closed.ok_or_else(|| {
+        let message =
+            "done_outside is not possible for a ledger that Handback keeps; leave it owed and adjust the ledger";
+        Error::invalid("resolution", message)
+    })
 }
 
 async fn force_close_one(
     conn: &mut Conn,
-    act: &ForceClose,
+    core: &Core,
     actor: &str,
+    act: &ForceClose,
+    seen: &Task,
     now: i64,
 ) -> store::Result<Decision<Option<ForceClosed>>> {
+    let order = record::lock_around(conn, seen).await?;
     let Some(current) = task::lock(conn, act.task_id).await? else {
         return Ok(Decision::Rollback(Some(ForceClosed::Unknown)));
     };
@@ -254,26 +268,40 @@ async fn force_close_one(
     if let Some(refused) = refused {
         return Ok(Decision::Rollback(Some(refused)));
     }
-    let is_owned = current.ledger_id.is_some() || current.resource != ResourceType::Payment;
-    if act.resolution == Resolution::DoneOutside && is_owned {
+    let is_outside = act.resolution == Resolution::DoneOutside;
+    if is_outside && is_owned(core, &current) {
         return Ok(Decision::Rollback(None));
     }
-    if task::force_close(conn, current.id, act.resolution == Resolution::LeaveOwed, now, actor).await? != 1 {
+    if task::force_close(conn, current.id, !is_outside, now, actor).await? != 1 {
         return Err(store::Error::broken(format!("task {} moved under its lock", current.id)));
     }
     if current.action == Action::Settle {
         return_order::wake(conn, now).await?;
     }
+    if is_outside {
+        flow::of_task(conn, &current, 0, Some(&act.reason), now, actor).await?;
+        if current.action == Action::Refund {
+            refund::money_is_back(conn, order.as_ref(), &current, now).await?;
+        }
+    }
+    let mut counts = Counts::default();
+    record::go_on_with(conn, order.as_ref(), now, &mut counts, core).await?;
+    counter::append(conn, &counts, now).await?;
     let after = reread(conn, current.id).await?;
     audit_task(conn, "task.force_close", actor, &act.reason, &current, &after, now).await?;
     Ok(Decision::Commit(Some(ForceClosed::ForceClosed(after))))
 }
 
-async fn reread(conn: &mut Conn, id: i64) -> store::Result<Task> {
+/// Whether the effect of this task is on a ledger of ours: then only the ledger can say that it was done.
+fn is_owned(core: &Core, task: &Task) -> bool {
+    task.lane == LOCAL && (task.ledger_id.is_some() || core.policy.homes.is_owned(task.resource))
+}
+
+pub(super) async fn reread(conn: &mut Conn, id: i64) -> store::Result<Task> {
     task::find(conn, id).await?.ok_or_else(|| store::Error::broken(format!("task {id} went away")))
 }
 
-async fn audit_task(
+pub(super) async fn audit_task(
     conn: &mut Conn,
     action: &str,
     actor: &str,

@@ -6,7 +6,9 @@
 //! stands alone (R14). A flow row that exists already makes its task succeed as a duplicate (R5).
 
 pub mod act;
+mod by_hand;
 pub mod plan;
+pub mod remote;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -18,6 +20,7 @@ use crate::store::counter::Counts;
 use crate::store::ledger::{Key, Ledger};
 use crate::store::task::{Due, Failed};
 use crate::store::{self, Class, Conn, Decision, counter, flow, ledger, order as order_rows, return_order, task};
+use crate::store::{self, Class, Conn, Decision, claim, counter, flow, ledger, order as order_rows, task};
 
 /// What one pass over the queue did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,7 +199,7 @@ async fn run_batch(
         batch.ran.succeeded += duplicates.len();
     }
     if due.iter().any(is_foreign) {
-        let foreign = resolve_foreign(conn, &mut due).await?;
+        let foreign = resolve_foreign(conn, &mut due, core).await?;
         succeed(conn, &foreign.nothing, AttemptOutcome::NothingLocked, now, actor, &mut counts).await?;
         batch.ran.succeeded += foreign.nothing.len();
         batch.adopt = foreign.adopt;
@@ -332,8 +335,9 @@ struct Foreign {
 }
 
 /// Finds what rows without a ledger row mean. Those of an order nobody knows get the ledger row of their key
-/// and stay in `due`; those of a known order leave it: the close comes first (R4).
-async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<Foreign> {
+/// and stay in `due`, or go to the service that keeps it; those of a known order leave it: the close comes
+/// first (R4).
+async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>, core: &Core) -> store::Result<Foreign> {
     let numbers: HashSet<String> = due.iter().filter(|t| is_foreign(t)).map(|t| t.order_no.clone()).collect();
     let mut sorted: Vec<String> = numbers.into_iter().collect();
     sorted.sort_unstable();
@@ -353,6 +357,9 @@ async fn resolve_foreign(conn: &mut Conn, due: &mut Vec<Due>) -> store::Result<F
         match known.get(&task.order_no) {
             Some(true) => foreign.nothing.push(task),
             Some(false) => foreign.adopt.entry(task.order_no).or_default().push(task.id),
+            None if core.policy.homes.is_remote(task.resource) => {
+                claim::into_lane(conn, task.id, core.policy.homes.lane(task.resource)).await?;
+            }
             None => {
                 keys.push(Key { resource: task.resource, key: task.key.clone() });
                 rest.push(task);

@@ -1,5 +1,7 @@
-//! What a failed try means: `failure` has the one table of verdicts, `backoff` the pure waits.
+//! What a failed try means: `failure` has the one table of verdicts, `backoff` the pure waits, `answer` what a
+//! service's answer means for the task that was sent.
 
+pub mod answer;
 pub mod backoff;
 pub mod failure;
 

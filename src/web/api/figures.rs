@@ -342,7 +342,7 @@ pub(super) struct Idle {
 
 /// Wait until nothing is left to do
 ///
-/// Answers as soon as no task is due and no open order is past its deadline, else after `wait_s` seconds.
+/// Answers as soon as no task is claimed or due and no open order is past its deadline, else after `wait_s` seconds.
 #[utoipa::path(get, path = "/idle", tag = "figures", params(("wait_s" = Option<i64>, Query, maximum = 30)),
     responses((status = 200, body = Idle)))]
 pub(super) async fn idle(State(app): State<App>, _: Caller<ToRead>, Asked(wait): Asked<Wait>) -> Answered {
@@ -351,8 +351,8 @@ pub(super) async fn idle(State(app): State<App>, _: Caller<ToRead>, Asked(wait):
         let left = stats::remaining(&mut app.core.db.read().await?, app.core.now()).await?;
         let is_over = tokio::time::Instant::now() >= until || app.stopping.is_cancelled();
         if left.is_idle() || is_over {
-            let stats::Remaining { due, overdue_orders, retrying, manual } = left;
-            return ok(&Idle { idle: left.is_idle(), due, running: 0, overdue_orders, retrying, manual });
+            let stats::Remaining { due, running, overdue_orders, retrying, manual } = left;
+            return ok(&Idle { idle: left.is_idle(), due, running, overdue_orders, retrying, manual });
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
