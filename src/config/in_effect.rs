@@ -10,10 +10,7 @@ impl Config {
     pub fn not_in_effect(&self) -> Vec<String> {
         let mut names = Vec::new();
         names.extend(self.remote.iter().map(|remote| format!("remote.{}", remote.kind)));
-        names.extend(self.mapped.ledgers.iter().map(|ledger| format!("mapped.{}", ledger.kind)));
         let sections = [
-            ("mapped.orders", self.mapped.orders.is_some()),
-            ("mapped.returns", self.mapped.returns.is_some()),
             ("channel.base_url", self.channel.base_url.is_some()),
             ("two_person.force_close", self.two_person.force_close != SecondPerson::Never),
             ("two_person.adjust", self.two_person.adjust != SecondPerson::Never),

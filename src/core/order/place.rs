@@ -15,7 +15,7 @@ use crate::store::flow::NewFlow;
 use crate::store::ledger::{Change, Key, Ledger, Terms};
 use crate::store::order::{Hold, Order};
 use crate::store::payment::Payment;
-use crate::store::{self, Conn, Decision, counter, flow, ledger, order, payment, task};
+use crate::store::{self, Conn, Decision, counter, flow, order, payment, rows, task};
 
 /// One thing to lock. Two lines of the same type and key add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,8 +140,8 @@ async fn place(
         return Ok(Decision::Rollback(Placed::Tombstone));
     }
     let keys: Vec<Key> = wanted.keys().map(|(resource, key)| Key { resource: *resource, key: key.clone() }).collect();
-    let rows = if keys.is_empty() { Vec::new() } else { ledger::lock_keys(conn, &keys).await? };
-    let plan = match plan(row, wanted, &rows) {
+    let locked = if keys.is_empty() { rows::Locked::default() } else { rows::lock_keys(conn, &keys).await? };
+    let plan = match plan(row, wanted, &locked.rows) {
         Ok(plan) => plan,
         Err(lacking) => return Ok(Decision::Rollback(Placed::Lacking(lacking))),
     };
@@ -150,8 +150,7 @@ async fn place(
         if !flow::insert(conn, &plan.flows, row.placed_at, actor).await? {
             return Err(store::Error::broken(format!("order {} has lock rows but no order row", row.order_no)));
         }
-        ledger::apply(conn, &plan.changes).await?;
-        ledger::set_terms(conn, &plan.terms).await?;
+        locked.apply(conn, &plan.changes, &plan.terms, row.placed_at).await?;
     }
     let mut counts = Counts::default();
     counts.add(counters::PLACED, "", 1);
