@@ -10,7 +10,7 @@ mod browser;
 mod cases;
 mod commands;
 mod engine;
-// mod late_model;
+mod late_model;
 mod pages;
 mod process;
 mod structure;

@@ -2,8 +2,10 @@
 
 use clap::Subcommand;
 
+use super::mapped;
 use super::outcome::{Failure, Outcome};
 use crate::config::{Config, Inputs};
+use crate::store::Db;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -11,16 +13,23 @@ pub(super) enum Command {
     Check,
 }
 
-pub(super) fn run(command: &Command, inputs: Inputs) -> Result<Outcome, Failure> {
+pub(super) async fn run(command: &Command, inputs: Inputs) -> Result<Outcome, Failure> {
     match command {
-        Command::Check => check(inputs),
+        Command::Check => check(inputs).await,
     }
 }
 
-fn check(inputs: Inputs) -> Result<Outcome, Failure> {
+async fn check(inputs: Inputs) -> Result<Outcome, Failure> {
     let config = Config::load(inputs)?;
     config.public_url(config.server.listen)?;
     print!("{}", listing(&config));
+    if !config.mapped.is_empty() {
+        // The tables are in the database: only there can they be looked at.
+        let mut db = Db::open(config.database.url.expose(), false, 1).await?;
+        let checked = mapped::connect(&mut db, &config).await;
+        db.close().await;
+        checked?;
+    }
     Ok(Outcome::Done)
 }
 

@@ -10,6 +10,7 @@ mod demo;
 mod health;
 mod import;
 mod listing;
+mod mapped;
 mod migrate;
 mod outcome;
 mod reconcile;
@@ -112,7 +113,7 @@ impl Cli {
             Command::Check(args) => check::run(&args, &load()?).await,
             Command::Reconcile(args) => reconcile::run(&args, &load()?).await,
             Command::Bench(args) => bench::run(&args, &load()?).await,
-            Command::Config(command) => config::run(&command, inputs()?),
+            Command::Config(command) => config::run(&command, inputs()?).await,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{outcome::Failure, services};
+use super::outcome::Failure;
+use super::{mapped, services};
 use crate::config::{self, Config};
 use crate::core::Core;
 use crate::core::clock::Clock;
@@ -14,10 +15,11 @@ pub(super) const CONNECTIONS: u32 = 10;
 
 /// Connects (and migrates unless configured otherwise), takes the database's time, and says what is weak.
 pub(super) async fn core(config: &Config, connections: u32) -> Result<Core, Failure> {
-    let db = Db::open(config.database.url.expose(), config.database.migrate, connections).await?;
+    let mut db = Db::open(config.database.url.expose(), config.database.migrate, connections).await?;
     if !config.database.migrate {
         require_schema(&db).await?;
     }
+    mapped::connect(&mut db, config).await?;
     for warning in &db.facts.warnings {
         tracing::warn!(db.engine = db.facts.engine, "{warning}");
     }

@@ -9,10 +9,7 @@ impl Config {
     /// One sentence per setting that was made and has no effect in this version.
     pub fn not_in_effect(&self) -> Vec<String> {
         let mut names = Vec::new();
-        names.extend(self.mapped.ledgers.iter().map(|ledger| format!("mapped.{}", ledger.kind)));
         let sections = [
-            ("mapped.orders", self.mapped.orders.is_some()),
-            ("mapped.returns", self.mapped.returns.is_some()),
             ("two_person.force_close", self.two_person.force_close != SecondPerson::Never),
             ("two_person.adjust", self.two_person.adjust != SecondPerson::Never),
             ("triggers.enable: wheel", self.triggers.enable.contains(&Trigger::Wheel)),

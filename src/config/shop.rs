@@ -208,6 +208,10 @@ pub struct MappedDocuments {
 }
 
 impl Mapped {
+    pub fn is_empty(&self) -> bool {
+        self.ledgers.is_empty() && self.orders.is_none() && self.returns.is_none()
+    }
+
     pub(super) fn read(r: &mut Reader) -> Self {
         let mut ledgers = Vec::new();
         for kind in type_names(r, "mapped") {
@@ -236,7 +240,7 @@ impl MappedLedger {
             table: String::new(),
             key_column: String::new(),
             available_column: figure("available_column", !single),
-            locked_column: figure("locked_column", !single),
+            locked_column: figure("locked_column", false),
             sold_column: figure("sold_column", false),
             version_column: figure("version_column", false),
             status_column: figure("status_column", single),

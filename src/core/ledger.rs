@@ -23,6 +23,7 @@ pub enum Opened {
 /// # Errors
 /// `Invalid` names every field that can't be taken.
 pub async fn open(core: &Core, actor: &Actor, new: NewLedger) -> Result<Opened> {
+    check_home(core, new.resource)?;
     let errors = check_new(&new);
     if !errors.is_empty() {
         return Err(Error::Invalid(errors));
@@ -47,6 +48,9 @@ pub async fn open(core: &Core, actor: &Actor, new: NewLedger) -> Result<Opened> 
 
 /// Opens many rows, all or none; a name that is taken is answered by its place in the list.
 pub async fn open_all(core: &Core, actor: &Actor, rows: Vec<NewLedger>) -> Result<Vec<usize>> {
+    for new in &rows {
+        check_home(core, new.resource)?;
+    }
     let work = Arc::new((rows, actor.to_string()));
     let now = core.now();
     let taken = core.db.write(move |conn| {
@@ -182,6 +186,7 @@ pub async fn adjust(
     key: &str,
     adjustment: Adjustment,
 ) -> Result<Adjusted> {
+    check_home(core, resource)?;
     check_adjustment(resource, &adjustment)?;
     let work = Arc::new((key.to_owned(), adjustment, actor.to_string()));
     let now = core.now();
@@ -307,6 +312,15 @@ fn check_adjustment(resource: ResourceType, by: &Adjustment) -> Result<()> {
     if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
 }
 
+/// Figures that others keep are changed where they are kept.
+fn check_home(core: &Core, resource: ResourceType) -> Result<()> {
+    if core.policy.homes.is_owned(resource) {
+        return Ok(());
+    }
+    let keeper = if core.policy.homes.is_mapped(resource) { "the shop's own table" } else { "another service" };
+    Err(Error::invalid("type", format!("{resource} is kept in {keeper}; it is changed there")))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retired {
     Retired,
@@ -316,6 +330,7 @@ pub enum Retired {
 
 /// Retires a key: it can't be locked any more, old holds settle and return on the retired row.
 pub async fn retire(core: &Core, actor: &Actor, resource: ResourceType, key: &str) -> Result<Retired> {
+    check_home(core, resource)?;
     let work = Arc::new((key.to_owned(), actor.to_string()));
     let now = core.now();
     let retired = core.db.write(move |conn| {

@@ -62,6 +62,7 @@ impl Core {
     pub fn with_services(db: Db, clock: Clock, mut policy: Policy, services: Services) -> Self {
         policy.homes.remote = services.remote.keys().copied().collect();
         policy.homes.remote.sort_unstable();
+        policy.homes.mapped = db.mapped.types();
         policy.homes.has_channel = services.channel.is_some();
         Self(Arc::new(Inner { db, clock, policy, services, work: Notify::new(), lanes: watch::Sender::new(()) }))
     }

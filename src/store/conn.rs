@@ -1,6 +1,8 @@
 //! A connection in our hands, statements with their values, and rows read by hand. The one place where a
 //! statement's text meets its values; they are always bound, never written into it.
 
+use std::sync::Arc;
+
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, Arguments as _, AssertSqlSafe, Executor as _, Row as _, SqlSafeStr as _, SqlStr};
@@ -8,11 +10,14 @@ use sqlx::{Any, Arguments as _, AssertSqlSafe, Executor as _, Row as _, SqlSafeS
 use super::db::Result;
 use super::dialect::Dialect;
 use super::error::Error;
+use super::mapped::Tables;
 
 /// A connection in our hands; in a transaction when it came from [`Db::write`].
 pub struct Conn {
     pub(super) inner: PoolConnection<Any>,
     pub dialect: Dialect,
+    /// The shop's own tables.
+    pub mapped: Arc<Tables>,
     /// A transaction is open on it.
     pub(super) open: bool,
 }

@@ -15,6 +15,7 @@ use sqlx::{Connection as _, Executor as _, Row as _};
 use super::conn::Conn;
 use super::dialect::{Dialect, Engine};
 use super::error::{Class, Error};
+use super::mapped::{self, Spec, Tables};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -28,6 +29,8 @@ pub struct Db {
     reader: AnyPool,
     pub dialect: Dialect,
     pub facts: Arc<Facts>,
+    /// The shop's own tables that take the place of owned ledgers.
+    pub mapped: Arc<Tables>,
     /// A notification is on its way: further ones until then would say the same.
     pub(super) is_ringing: Arc<std::sync::atomic::AtomicBool>,
 }
@@ -77,18 +80,35 @@ impl Db {
             reader: pool(&url, dialect, connections.min(4), true)?,
             dialect,
             facts: Arc::new(facts),
+            mapped: Arc::default(),
             is_ringing: Arc::default(),
         })
     }
 
+    /// Ties the shop's own tables to this database, or answers all that is wrong with them.
+    pub async fn map(&mut self, spec: &Spec) -> Result<std::result::Result<(), Vec<String>>> {
+        let checked = mapped::check(&mut self.read().await?, spec).await?;
+        Ok(checked.map(|tables| self.mapped = Arc::new(tables)))
+    }
+
     /// A connection for reading outside a transaction.
     pub async fn read(&self) -> Result<Conn> {
-        Ok(Conn { inner: self.reader.acquire().await?, dialect: self.dialect, open: false })
+        Ok(Conn {
+            inner: self.reader.acquire().await?,
+            dialect: self.dialect,
+            mapped: self.mapped.clone(),
+            open: false,
+        })
     }
 
     /// A connection of the writing pool outside a transaction, for upkeep.
     pub(super) async fn writer_conn(&self) -> Result<Conn> {
-        Ok(Conn { inner: self.writer.acquire().await?, dialect: self.dialect, open: false })
+        Ok(Conn {
+            inner: self.writer.acquire().await?,
+            dialect: self.dialect,
+            mapped: self.mapped.clone(),
+            open: false,
+        })
     }
 
     /// A connection on which several reads see one snapshot.
@@ -144,7 +164,12 @@ impl Db {
     async fn begin(&self) -> Result<Conn> {
         let mut stale = 0;
         loop {
-            let mut conn = Conn { inner: self.writer.acquire().await?, dialect: self.dialect, open: true };
+            let mut conn = Conn {
+                inner: self.writer.acquire().await?,
+                dialect: self.dialect,
+                mapped: self.mapped.clone(),
+                open: true,
+            };
             match conn.raw(self.dialect.begin()).await {
                 Err(error) if error.is(Class::Away) && stale < self.writer.options().get_max_connections() => {
                     stale += 1

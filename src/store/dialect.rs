@@ -2,9 +2,12 @@
 //! Everything else writes one text. Lists travel as ONE bind, a JSON text, so a statement's text stays
 //! the same for every batch size and no limit on binds is met.
 
+mod foreign;
+
 use sqlx::error::DatabaseError;
 
 use super::error::Class;
+pub use foreign::Kind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {

@@ -11,6 +11,7 @@ use super::db::Result;
 use super::dialect::{Cell, Cells};
 use super::error::{Class, Error};
 use super::ledger::json;
+use super::mapped::UNTOLD;
 use super::task::Task;
 use crate::core::words::{Action, ResourceType};
 
@@ -98,7 +99,7 @@ pub async fn find(
 /// A row about to be written that no task stands behind (lock, open, adjust).
 #[derive(Clone, Debug, Serialize)]
 pub struct NewFlow {
-    #[serde(rename = "g")]
+    #[serde(rename = "g", serialize_with = "ours")]
     pub ledger_id: Option<i64>,
     #[serde(rename = "t")]
     pub resource: i64,
@@ -118,11 +119,11 @@ pub struct NewFlow {
     pub task_id: Option<i64>,
     #[serde(rename = "b")]
     pub bearer: Option<String>,
-    #[serde(rename = "a")]
+    #[serde(rename = "a", serialize_with = "told")]
     pub available_after: i64,
-    #[serde(rename = "l")]
+    #[serde(rename = "l", serialize_with = "told")]
     pub locked_after: i64,
-    #[serde(rename = "s")]
+    #[serde(rename = "s", serialize_with = "told")]
     pub sold_after: i64,
     #[serde(rename = "e")]
     pub reason: Option<String>,
@@ -145,6 +146,20 @@ const NEW: Cells = &[
     ("e", Cell::Text),
 ];
 
+/// A row of the shop has an id below zero while a plan runs, and none in the database.
+pub(super) fn ours<S: serde::Serializer>(id: &Option<i64>, s: S) -> std::result::Result<S::Ok, S::Error> {
+    id.filter(|id| *id > 0).serialize(s)
+}
+
+fn own<S: serde::Serializer>(id: &i64, s: S) -> std::result::Result<S::Ok, S::Error> {
+    ours(&Some(*id), s)
+}
+
+/// A figure that a table of the shop doesn't keep isn't written down.
+fn told<S: serde::Serializer>(figure: &i64, s: S) -> std::result::Result<S::Ok, S::Error> {
+    Some(*figure).filter(|figure| *figure < UNTOLD / 2).serialize(s)
+}
+
 /// Writes rows in one statement; `false` when one of them exists already (then roll back: the effect is there).
 pub async fn insert(conn: &mut Conn, flows: &[NewFlow], at: i64, actor: &str) -> Result<bool> {
     let d = conn.dialect;
@@ -164,15 +179,15 @@ pub async fn insert(conn: &mut Conn, flows: &[NewFlow], at: i64, actor: &str) ->
 pub struct TaskFlow {
     #[serde(rename = "i")]
     pub task_id: i64,
-    #[serde(rename = "g")]
+    #[serde(rename = "g", serialize_with = "own")]
     pub ledger_id: i64,
     #[serde(rename = "b")]
     pub bearer: Option<String>,
-    #[serde(rename = "a")]
+    #[serde(rename = "a", serialize_with = "told")]
     pub available_after: i64,
-    #[serde(rename = "l")]
+    #[serde(rename = "l", serialize_with = "told")]
     pub locked_after: i64,
-    #[serde(rename = "s")]
+    #[serde(rename = "s", serialize_with = "told")]
     pub sold_after: i64,
     #[serde(rename = "n")]
     pub note: Option<String>,

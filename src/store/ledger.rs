@@ -9,6 +9,7 @@ use super::conn::{Conn, RowExt};
 use super::db::Result;
 use super::dialect::{Cell, Cells};
 use super::error::{Class, Error};
+use super::mapped;
 use crate::core::words::{FundsKind, ResourceType};
 
 /// One row. A coupon or slot is a row whose three figures add up to 1.
@@ -133,8 +134,11 @@ pub async fn find_ids(conn: &mut Conn, keys: &[Key]) -> Result<HashMap<Key, i64>
     Ok(found)
 }
 
-/// The row of this name: the live one, else the one retired last.
+/// The row of this name: the live one, else the one retired last; or the shop's own.
 pub async fn find(conn: &mut Conn, resource: ResourceType, key: &str) -> Result<Option<Ledger>> {
+    if let Some(table) = conn.mapped.of(resource) {
+        return Ok(mapped::find(conn, &table, key).await?.map(|row| row.ledger));
+    }
     let sql = format!(
         "SELECT {COLUMNS} FROM ledger t WHERE t.resource_type = $1 AND t.biz_key = $2 ORDER BY CASE WHEN t.generation = 0 THEN 0 ELSE 1 END, t.generation DESC LIMIT 1"
     );

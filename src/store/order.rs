@@ -387,8 +387,8 @@ pub struct Hold {
     pub resource: ResourceType,
     #[serde(rename = "k")]
     pub key: String,
-    /// The row that was locked; `None` for a remote resource.
-    #[serde(rename = "g")]
+    /// The row that was locked; `None` for what isn't ours.
+    #[serde(rename = "g", serialize_with = "super::flow::ours")]
     pub ledger_id: Option<i64>,
     #[serde(rename = "q")]
     pub locked: i64,

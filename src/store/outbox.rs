@@ -29,12 +29,14 @@ pub async fn complete_return(
     qty: i64,
     now: i64,
 ) -> Result<()> {
-    conn.stmt("INSERT INTO return_order (return_no, order_no, status, accepted_at, received_at) VALUES ($1, $2, 1, $3, $3)")
-        .bind(return_no)
-        .bind(order_no)
-        .bind(now)
-        .run()
-        .await?;
+    conn.stmt(
+        "INSERT INTO return_order (return_no, order_no, status, accepted_at, received_at) VALUES ($1, $2, 1, $3, $3)",
+    )
+    .bind(return_no)
+    .bind(order_no)
+    .bind(now)
+    .run()
+    .await?;
     conn.stmt("INSERT INTO return_item (return_no, line, biz_key, qty) VALUES ($1, 1, $2, $3)")
         .bind(return_no)
         .bind(key)

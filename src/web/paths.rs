@@ -10,6 +10,7 @@ pub const OVERVIEW: &str = "/";
 pub const TASKS: &str = "/tasks";
 pub const ORDERS: &str = "/orders";
 pub const RECONCILE: &str = "/reconcile";
+pub const RETURNS: &str = "/returns";
 pub const ACCOUNT: &str = "/account";
 pub const HELP: &str = "/help";
 pub const LOGIN: &str = "/login";

@@ -11,7 +11,7 @@ use super::desk::Desk;
 use super::extract::Part;
 use super::notice::Notice;
 use super::trouble::Oops;
-use super::view::{account, error, gate, order, orders, overview, reconcile, task, tasks};
+use super::view::{account, error, gate, order, orders, overview, reconcile, returns, task, tasks};
 
 pub type Answer = Result<Response, Oops>;
 
@@ -52,6 +52,7 @@ pages!(
     orders::OrdersPage,
     order::OrderPage,
     reconcile::ReconcilePage,
+    returns::ReturnsPage,
     account::AccountPage,
     gate::LoginPage,
     gate::SetupPage,

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::Town;
 use crate::support::database::{TestDb, on_every_engine};
-use crate::support::shop::{Ordering, a_payment, an_order, operator};
+use crate::support::shop::{a_payment, an_order, operator};
 use crate::support::standin::Does;
 
 const PAY_TIME: Duration = Duration::from_secs(900);

@@ -7,6 +7,7 @@ mod keys;
 mod late;
 mod ledgers;
 mod lost_commits;
+mod mapped;
 mod payments;
 mod reconciling;
 mod releasing;

@@ -2,7 +2,7 @@
 
 use handback::core::order::ask::ask_due;
 use handback::core::order::close::{Closed, Swept};
-use handback::core::order::pay::{Accepted, Paid, Said, accept_payment};
+use handback::core::order::pay::{Accepted, Paid, accept_payment};
 use handback::core::order::place::NewHold;
 use handback::core::order::reduce::{Over, Reduce, Reduced, reduce_order};
 use handback::core::ports::Asked;

@@ -5,6 +5,7 @@ mod gate;
 mod live;
 mod orders;
 mod reconcile;
+mod returns;
 mod roles;
 mod safety;
 mod tasks;

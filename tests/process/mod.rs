@@ -1,5 +1,6 @@
 //! The built binary from outside: what happens to data when requests, processes and databases go away.
 
+mod adopting;
 mod database_away;
 mod dropped_requests;
 mod killed;

@@ -125,8 +125,12 @@ async fn lacking_here(conn: &mut Conn, backs: &[NewTask], now: i64, core: &Core)
     let mut lacking: Vec<Lacks> =
         plan.failures.iter().map(|f| Lacks::of(f.task.resource, &f.task.key, f.task.qty)).collect();
     // A coupon past its end comes back only to the order that held it, and only if nobody held it since.
-    let run_out: Vec<i64> =
-        rows.iter().filter(|r| r.resource == ResourceType::Coupon && r.has_run_out(now)).map(|r| r.id).collect();
+    let run_out: Vec<i64> = rows
+        .rows
+        .iter()
+        .filter(|r| r.id > 0 && r.resource == ResourceType::Coupon && r.has_run_out(now))
+        .map(|r| r.id)
+        .collect();
     let last = flow::last_holders(conn, &run_out).await?;
     for due in &dues {
         let holder = due.ledger_id.and_then(|id| last.get(&id));

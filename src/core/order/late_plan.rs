@@ -120,6 +120,5 @@ fn give_up(backs: &[&Task], step: &mut Step) {
     let lacking: Vec<&Task> = backs.iter().copied().filter(|task| cannot_be_done(task)).collect();
     // A refused take-back that stayed in the manual queue could be retried after all has been released again.
     step.supersede.extend(lacking.iter().filter(|task| task.status.is_unfinished()).map(|task| task.id));
-    step.verdict =
-        Verdict::Lacking(lacking.iter().map(|task| Lacks::of(task.resource, &task.key, task.qty)).collect());
+    step.verdict = Verdict::Lacking(lacking.iter().map(|task| Lacks::of(task.resource, &task.key, task.qty)).collect());
 }

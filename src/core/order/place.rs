@@ -16,7 +16,7 @@ use crate::store::flow::NewFlow;
 use crate::store::ledger::{Change, Key, Ledger, Terms};
 use crate::store::order::{Hold, Order};
 use crate::store::payment::Payment;
-use crate::store::{self, Conn, Decision, counter, flow, ledger, order, payment, task};
+use crate::store::{self, Conn, Decision, counter, flow, order, payment, rows, task};
 
 /// One thing to lock. Two lines of the same type and key add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,15 +136,15 @@ async fn place(
     let tasks = task::lock_of_ref(conn, &row.order_no).await?;
     let is_on_its_way =
         |task: &task::Task| !task.status.is_unfinished() || homes.is_remote(task.resource) && task.is_adopted;
-    if tasks.iter().any(|task| task.return_no.is_empty() && is_on_its_way(task)) {
+    if tasks.iter().any(|task| task.action == Action::Release && is_on_its_way(task)) {
         // A shop's own row was worked off before, or is with its service: the release came before its lock (R15).
         return Ok(Decision::Rollback(Placed::Tombstone));
     }
     // What a service keeps was locked there by the shop: it is only put on record here.
     let here = wanted.keys().filter(|(resource, _)| !homes.is_remote(*resource));
     let keys: Vec<Key> = here.map(|(resource, key)| Key { resource: *resource, key: key.clone() }).collect();
-    let rows = if keys.is_empty() { Vec::new() } else { ledger::lock_keys(conn, &keys).await? };
-    let plan = match plan(row, wanted, &rows, homes) {
+    let locked = if keys.is_empty() { rows::Locked::default() } else { rows::lock_keys(conn, &keys).await? };
+    let plan = match plan(row, wanted, &locked.rows, homes) {
         Ok(plan) => plan,
         Err(lacking) => return Ok(Decision::Rollback(Placed::Lacking(lacking))),
     };
@@ -155,8 +155,7 @@ async fn place(
         if !flow::insert(conn, &plan.flows, row.placed_at, actor).await? {
             return Err(store::Error::broken(format!("order {} has lock rows but no order row", row.order_no)));
         }
-        ledger::apply(conn, &plan.changes).await?;
-        ledger::set_terms(conn, &plan.terms).await?;
+        locked.apply(conn, &plan.changes, &plan.terms, row.placed_at).await?;
     }
     let mut counts = Counts::default();
     counts.add(counters::PLACED, "", 1);

@@ -14,13 +14,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use crate::core::order::close::{self, CloseOrder};
-use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, ResourceType, Trigger};
+use crate::core::words::{Action, Actor, AttemptOutcome, FailureKind, Trigger};
 use crate::core::{Core, Result, counters, order, task as core_task};
 use crate::store::counter::Counts;
-use crate::store::ledger::{Key, Ledger};
+use crate::store::ledger::Key;
+use crate::store::rows::{self, Locked};
 use crate::store::task::{Due, Failed};
-use crate::store::{self, Class, Conn, Decision, counter, flow, ledger, order as order_rows, return_order, task};
-use crate::store::{self, Class, Conn, Decision, claim, counter, flow, ledger, order as order_rows, task};
+use crate::store::{
+    self, Class, Conn, Decision, claim, counter, flow, ledger, order as order_rows, return_order, task,
+};
 
 /// What one pass over the queue did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -232,20 +234,15 @@ pub(super) async fn run_here(
     Ok(run_batch(conn, due, Care::Plain, now, actor, core).await?.ran.succeeded)
 }
 
-/// Locks the ledger rows of these tasks and says what running them would do, with the rows.
+/// Locks the ledger rows of these tasks, ours and the shop's, and says what running them would do, with the rows.
 pub(super) async fn plan_under_lock(
     conn: &mut Conn,
     due: &[Due],
     now: i64,
     core: &Core,
-) -> store::Result<(plan::Plan, Vec<Ledger>)> {
-    let mut rows: Vec<(ResourceType, &str, i64)> =
-        due.iter().filter_map(|t| t.ledger_id.map(|id| (t.resource, t.key.as_str(), id))).collect();
-    rows.sort_unstable();
-    rows.dedup();
-    let ids: Vec<i64> = rows.iter().map(|(_, _, id)| *id).collect();
-    let ledgers = if ids.is_empty() { Vec::new() } else { ledger::lock_ids(conn, &ids).await? };
-    Ok((plan::plan(due, &ledgers, now, &core.policy), ledgers))
+) -> store::Result<(plan::Plan, Locked)> {
+    let (locked, due) = rows::lock_of(conn, due).await?;
+    Ok((plan::plan(&due, &locked.rows, now, &core.policy), locked))
 }
 
 /// Locks the ledger rows of these tasks, plans, and writes flows and figures. Answers who is done and who failed.
@@ -259,13 +256,12 @@ async fn move_ledgers(
     if due.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let (plan, _) = plan_under_lock(conn, &due, now, core).await?;
+    let (plan, locked) = plan_under_lock(conn, &due, now, core).await?;
     if !plan.flows.is_empty() {
         if !flow::insert_of_tasks(conn, &plan.flows, now, actor).await? {
             return Err(store::Error::new(Class::Unique, "a flow row of this batch exists already"));
         }
-        ledger::apply(conn, &plan.changes).await?;
-        ledger::set_terms(conn, &plan.terms).await?;
+        locked.apply(conn, &plan.changes, &plan.terms, now).await?;
     }
     let done: HashSet<i64> = plan.flows.iter().map(|f| f.task_id).collect();
     let done = due.into_iter().filter(|task| done.contains(&task.id)).collect();

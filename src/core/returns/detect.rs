@@ -2,7 +2,7 @@
 //! program wrote them straight into the tables, and writes the missing tasks. Never a second one: the mark, the
 //! row's lock and the unique key of tasks each stand in the way.
 
-use super::{Received, receive};
+use super::{Received, receive, shop};
 use crate::core::{Core, Result};
 use crate::store::{Decision, return_order};
 
@@ -41,6 +41,9 @@ pub async fn detect(core: &Core) -> Result<Detected> {
             }
         }
     }
+    let (written, failed) = shop::look(core).await?;
+    detected.written += written;
+    detected.failed += failed;
     if detected.written > 0 {
         tracing::info!(returns.found = detected.written, "returns that other programs completed got their tasks");
         core.ring();

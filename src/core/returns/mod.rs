@@ -4,6 +4,7 @@
 
 pub mod accept;
 pub mod detect;
+mod shop;
 
 use std::collections::BTreeMap;
 

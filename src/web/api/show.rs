@@ -8,6 +8,7 @@ use crate::core::instant::{moment, opt_moment};
 use crate::core::words::{AttemptOutcome, FailureKind, ResourceType};
 use crate::store::flow::Flow;
 use crate::store::ledger::Ledger;
+use crate::store::mapped::UNTOLD;
 use crate::store::task::{Attempt, Task};
 
 /// One effect owed to one resource.
@@ -165,8 +166,9 @@ pub(super) enum LedgerShown {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CountedShown {
     available: i64,
-    locked: i64,
-    sold: i64,
+    /// Null where a table of the shop doesn't keep the figure
+    locked: Option<i64>,
+    sold: Option<i64>,
     /// Funds only: `balance` or `points`
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
@@ -210,8 +212,8 @@ impl LedgerShown {
         }
         Self::Counted(CountedShown {
             available: row.available,
-            locked: row.locked,
-            sold: row.sold,
+            locked: Some(row.locked).filter(|figure| *figure < UNTOLD),
+            sold: Some(row.sold).filter(|figure| *figure < UNTOLD),
             kind: row.kind.map(|kind| kind.word()),
             expires_at: opt_moment(row.expires_at),
             original_expires_at,

@@ -9,6 +9,7 @@ mod gate;
 mod orders;
 mod overview;
 mod reconcile;
+mod returns;
 mod task;
 mod tasks;
 
@@ -68,6 +69,7 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/reconcile", VIEWER, || get(reconcile::show)),
     route("GET", "/reconcile/{run}", VIEWER, || get(reconcile::show_run)),
     route("POST", "/reconcile/runs", OPERATOR, || post(reconcile::run)),
+    route("GET", "/returns", VIEWER, || get(returns::list)),
     route("GET", "/account", VIEWER, || get(account::show)),
     route("POST", "/account", VIEWER, || post(account::save)),
     route("POST", "/account/sessions/end", VIEWER, || post(account::end_session)),

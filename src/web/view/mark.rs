@@ -117,6 +117,17 @@ impl Mark {
         Mark::new(class, icon, lang.word("caller", word.word()))
     }
 
+    /// Goods that come back: on their way, owed to stock, there.
+    pub fn goods(lang: Lang, state: &str, needs_person: bool) -> Mark {
+        let (class, icon) = match state {
+            "accepted" => ("wait", "clock"),
+            "owed" if needs_person => ("manual", "manual"),
+            "owed" => ("run", "run"),
+            _ => ("ok", "ok"),
+        };
+        Mark::new(class, icon, lang.word("return", state))
+    }
+
     pub fn worker(lang: Lang, alive: bool) -> Mark {
         match alive {
             true => Mark::new("ok", "ok", lang.word("worker", "alive")),

@@ -12,6 +12,7 @@ pub mod order;
 pub mod orders;
 pub mod overview;
 pub mod reconcile;
+pub mod returns;
 pub mod shell;
 pub mod task;
 pub mod tasks;

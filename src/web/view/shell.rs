@@ -12,6 +12,7 @@ pub enum Section {
     Tasks,
     Orders,
     Reconcile,
+    Returns,
     Help,
     Account,
     Elsewhere,

@@ -19,6 +19,8 @@ fn pages(lang: Lang, hostile: &str) -> Vec<(String, String)> {
         ("tasks-empty", samples::tasks_empty(&eye).render()),
         ("orders", samples::orders(&eye, hostile).render()),
         ("orders-none", samples::orders_none(&eye, hostile).render()),
+        ("returns", samples::returns(&eye, hostile).render()),
+        ("returns-none", samples::returns_none(&eye).render()),
         ("order", samples::order(&eye, hostile).render()),
         ("reconcile", samples::reconcile(&eye, hostile).render()),
         ("reconcile-never", samples::reconcile_empty(&eye).render()),
