@@ -97,6 +97,17 @@ pub async fn differing(conn: &mut Conn, resource: ResourceType, after: &str, lim
         .collect()
 }
 
+/// What holds have left and unfinished tasks move, of every key of one type that has either.
+pub async fn all_expected(conn: &mut Conn, resource: ResourceType) -> Result<Vec<Figures>> {
+    let d = conn.dialect;
+    let sql = format!("SELECT k, {}, {} FROM ({}) every_row GROUP BY k", d.sum("e"), d.sum("x"), open_quantities());
+    let rows = conn.built(sql).bind(resource.code()).rows().await?;
+    let read = |row: &sqlx::any::AnyRow| {
+        Ok(Figures { key: row.text(0)?, in_ledger: 0, expected: row.int(1)?, explained: row.int(2)? })
+    };
+    rows.iter().map(read).collect()
+}
+
 /// Keys of a coupon or slot, after `after`, that are locked by an order and round that has no hold on them.
 pub async fn strangers(conn: &mut Conn, resource: ResourceType, after: &str, limit: i64) -> Result<Vec<String>> {
     let rows = conn

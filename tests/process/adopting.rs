@@ -42,7 +42,13 @@ fn the_guide_works_as_written_on_postgres() {
         let server = Server::shared(Engine::Postgres);
         run(&server.admin_url(), "CREATE DATABASE shop").await;
         let url = server.url("shop");
-        walk("postgres", &url, &format!("{url}?options=-c%20search_path%3Dhandback")).await;
+        // The user of these tests is called like the schema, which PostgreSQL would then look into first.
+        walk(
+            "postgres",
+            &format!("{url}?options=-c%20search_path%3Dpublic"),
+            &format!("{url}?options=-c%20search_path%3Dhandback"),
+        )
+        .await;
         run(&server.admin_url(), "DROP DATABASE shop WITH (FORCE)").await;
     });
 }
@@ -87,6 +93,11 @@ async fn walk(engine: &str, shop: &str, handback: &str) {
     run(shop, "UPDATE return_orders SET status = 'COMPLETED' WHERE id = 91").await;
     let restocked = async || figures("stock/1002").await["available"] == 5;
     eventually(restocked).await;
+    // The shop's figures agree with its orders; what A2's account lacks is found.
+    let found = Handback::new(["reconcile", "--json"]).database(handback).file("handback.toml", toml).run();
+    let found: Value = serde_json::from_str(&found.stdout).unwrap_or_else(|e| panic!("{e}: {found:?}"));
+    let keys: Vec<&str> = found["diffs"].as_array().unwrap().iter().filter_map(|d| d["key"].as_str()).collect();
+    assert_eq!(keys, ["8"], "{found:#}");
     process.stop().ok();
     Handback::new(["check"]).database(handback).file("handback.toml", toml).run().ok();
 }

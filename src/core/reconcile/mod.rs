@@ -3,6 +3,7 @@
 //! whose process died is given up after a minute without a sign of life, so that it blocks nobody.
 
 pub mod diff;
+mod shop;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -163,10 +164,11 @@ async fn fail(core: &Core, run: i64, error: &Error) -> Result<u64> {
     Ok(failed.await?)
 }
 
-/// Types whose ledger is here to be looked at. What other services keep is left out, and so are tables of the
-/// shop until their figures can be read: whoever adds those gives this function their `Figures` and `Behind`.
+/// Types whose ledger is here to be looked at: ours, and tables of the shop that keep what is locked. What other
+/// services keep is left out.
 fn is_compared(core: &Core, resource: ResourceType) -> bool {
-    core.policy.homes.is_owned(resource)
+    let table = core.db.mapped.of(resource);
+    core.policy.homes.is_owned(resource) || table.is_some_and(|table| table.keeps_locked())
 }
 
 /// Compares every type at one snapshot; findings are written page by page.
@@ -177,9 +179,18 @@ async fn compare(core: &Core, run: i64, only: Option<ResourceType>) -> Result<(i
     for resource in ResourceType::LEDGERS {
         if is_compared(core, resource) && only.is_none_or(|only| only == resource) {
             let mut found = Found::default();
-            let sums = reconcile::sums(&mut conn, resource).await?;
             let before = runs::before(&mut conn, run, resource).await?;
             let this = This { core, run, resource, snapshot_at, before };
+            if core.policy.homes.is_mapped(resource) {
+                let (sums, figures) = shop::figures(core, &mut conn, resource).await?;
+                let differing: Vec<Figures> = figures.into_iter().filter(|f| diff::unexplained(f) != 0).collect();
+                for page in differing.chunks(PAGE as usize) {
+                    this.look_closely(&mut conn, page, false, &mut found).await?;
+                }
+                totals.push(diff::total(resource, sums, &found));
+                continue;
+            }
+            let sums = reconcile::sums(&mut conn, resource).await?;
             let strangers = this.strangers(&mut conn, &mut found).await?;
             this.differing(&mut conn, &strangers, &mut found).await?;
             totals.push(diff::total(resource, sums, &found));

@@ -47,41 +47,36 @@ pub struct Document {
     pub items: BTreeMap<String, i64>,
 }
 
-/// How much of each key the documents that count hold: for open orders, what should be locked.
-pub async fn quantities(conn: &mut Conn, of: &Documents) -> Result<Vec<(String, i64)>> {
-    let qty = conn.dialect.sum(&format!("i.{}", of.qty.name));
-    let key = conn.dialect.read_foreign(&format!("i.{}", of.key.name), of.key.kind);
-    let sql = format!(
-        "SELECT {key}, {qty} FROM {} d JOIN {} i ON i.{} = d.{} WHERE d.{} = $1 GROUP BY i.{}",
-        of.header.table, of.items_table, of.order.name, of.header.no.name, of.header.status.name, of.key.name
-    );
-    let rows = conn.built(sql).bind_all([of.header.value.clone()]).rows().await?;
-    let mut sums = Vec::new();
-    for row in &rows {
-        if let Some(key) = of.key.text(row, 0)? {
-            sums.push((key, row.int(1)?));
-        }
-    }
-    Ok(sums)
+/// A line of a document that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub no: String,
+    pub key: String,
+    pub qty: i64,
 }
 
-/// Which documents that count name this key, and how much of it each.
-pub async fn holding(conn: &mut Conn, of: &Documents, key: &str, limit: i64) -> Result<Vec<(String, i64)>> {
-    let Some(value) = of.key.value(key) else { return Ok(Vec::new()) };
-    let no = conn.dialect.read_foreign(&format!("d.{}", of.header.no.name), of.header.no.kind);
-    let qty = conn.dialect.read_foreign(&format!("i.{}", of.qty.name), Kind::Int);
+/// The lines of all documents that count: of open orders, what should be locked.
+pub async fn lines(conn: &mut Conn, of: &Documents) -> Result<Vec<Line>> {
+    let d = conn.dialect;
     let sql = format!(
-        "SELECT {no}, {qty} FROM {} i JOIN {} d ON d.{} = i.{} WHERE d.{} = $1 AND i.{} = $2 LIMIT $3",
-        of.items_table, of.header.table, of.header.no.name, of.order.name, of.header.status.name, of.key.name
+        "SELECT {}, {}, {} FROM {} d JOIN {} i ON i.{} = d.{} WHERE d.{} = $1",
+        d.read_foreign(&format!("d.{}", of.header.no.name), of.header.no.kind),
+        d.read_foreign(&format!("i.{}", of.key.name), of.key.kind),
+        d.read_foreign(&format!("i.{}", of.qty.name), Kind::Int),
+        of.header.table,
+        of.items_table,
+        of.order.name,
+        of.header.no.name,
+        of.header.status.name
     );
-    let rows = conn.built(sql).bind_all([of.header.value.clone(), value]).bind(limit).rows().await?;
-    let mut found = Vec::new();
+    let rows = conn.built(sql).bind_all([of.header.value.clone()]).rows().await?;
+    let mut lines = Vec::with_capacity(rows.len());
     for row in &rows {
-        if let Some(no) = of.header.no.text(row, 0)? {
-            found.push((no, row.opt_int(1)?.unwrap_or(0)));
+        if let (Some(no), Some(key)) = (of.header.no.text(row, 0)?, of.key.text(row, 1)?) {
+            lines.push(Line { no, key, qty: row.opt_int(2)?.unwrap_or(0) });
         }
     }
-    Ok(found)
+    Ok(lines)
 }
 
 /// One document with its lines, added up by key.

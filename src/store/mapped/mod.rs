@@ -174,6 +174,11 @@ impl Table {
         &self.name
     }
 
+    /// Does the table say how much is locked?
+    pub fn keeps_locked(&self) -> bool {
+        !matches!(&self.shape, Shape::Counted { locked: None, .. })
+    }
+
     fn select(self: &Arc<Self>, conn: &Conn) -> String {
         let int = |column: &str| conn.dialect.read_foreign(column, Kind::Int);
         let columns = match &self.shape {
@@ -226,6 +231,8 @@ impl Table {
                         kind => row.opt_text(3)?.and_then(|text| wall::to_ms(&text, &single.zone_of(kind))),
                     };
                 }
+                // The table doesn't say whether it was extended before: once is not to be promised, so it counts as spent.
+                ledger.extended_by = Some(String::new());
                 single.set_figures(&mut ledger, &status);
             }
         }

@@ -1,5 +1,9 @@
 //! One moment of a shop, as the tests of the templates show it: an order whose coupon is not back.
 
+mod returns;
+
+pub use returns::{returns, returns_none};
+
 use super::account::{AccountPage, SessionRow, Settings};
 use super::error::{ErrorPage, HelpPage, Trouble};
 use super::gate::{LoginPage, SetupPage};
@@ -7,7 +11,6 @@ use super::order::OrderPage;
 use super::orders::OrdersPage;
 use super::overview::OverviewPage;
 use super::reconcile::{ReconcilePage, Seen};
-use super::returns::ReturnsPage;
 use super::task::{Forms, TaskPage};
 use super::tasks::TasksPage;
 use super::{Eye, Flash, Section, Shell, Tone, Who, Zone};
@@ -22,7 +25,6 @@ use crate::store::order_view::{Hit, HoldRow, OrderView};
 use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries, Worker};
 use crate::store::payment::Payment;
 use crate::store::reconcile_run::{Diff, Run, Total};
-use crate::store::return_order::{Listed, Listing, Return, State};
 use crate::store::task::{Attempt, Task};
 use crate::store::task_list::{Filter, LedgerNow, OrderHead, Page, TaskRow, TaskView};
 use crate::web::i18n::Lang;
@@ -262,31 +264,6 @@ pub fn orders_none(eye: &Eye, hostile: &str) -> OrdersPage {
     let mut s = shell(eye, hostile);
     s.search = format!("nothing{hostile}");
     OrdersPage::new(s, eye, &[], 50)
-}
-
-pub fn returns(eye: &Eye, hostile: &str) -> ReturnsPage {
-    let listed = |id: i64| Listed {
-        row: Return {
-            id,
-            return_no: format!("R{id}{hostile}"),
-            order_no: (id % 2 == 0).then(|| format!("HB{id}{hostile}")),
-            is_received: id > 0,
-            is_tasked: id > 1,
-            raw: None,
-            origin: Some(format!("return_orders{hostile}")),
-            accepted_at: (id != 2).then_some(NOW - id * 1_000),
-            received_at: None,
-        },
-        pieces: 12_000,
-        owed: id % 3,
-        manual: id % 2,
-    };
-    let listing = Listing { rows: (0..5).map(listed).collect(), next: Some(7) };
-    ReturnsPage::new(shell(eye, hostile), eye, None, &listing, false)
-}
-
-pub fn returns_none(eye: &Eye) -> ReturnsPage {
-    ReturnsPage::new(shell(eye, ""), eye, Some(State::Owed), &Listing::default(), true)
 }
 
 pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
