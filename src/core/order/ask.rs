@@ -63,8 +63,11 @@ async fn ask_one(core: &Core, channel: &dyn PaymentChannel, order_no: &str) -> R
         }
         Asked::NotPaid => close_it(core, order_no).await,
         Asked::Unknown(why) => {
-            tracing::warn!(order.no = order_no, error = why, "the channel doesn't know whether an order is paid");
-            postpone(core, order_no).await
+            tracing::debug!(order.no = order_no, error = why, "the channel doesn't know whether an order is paid");
+            if postpone(core, order_no).await? {
+                tracing::warn!(order.no = order_no, error = why, "the channel never knew; a person decides about the order");
+            }
+            Ok(())
         }
     }
 }
@@ -78,8 +81,8 @@ async fn close_it(core: &Core, order_no: &str) -> Result<()> {
     Ok(())
 }
 
-/// Asked so many times without an answer, it is left to a person.
-async fn postpone(core: &Core, order_no: &str) -> Result<()> {
+/// Asked so many times without an answer, it is left to a person: `true` when that happened now.
+async fn postpone(core: &Core, order_no: &str) -> Result<bool> {
     let work = Arc::new((order_no.to_owned(), core.clone()));
     let now = core.now();
     let done = core.db.write(move |conn| {
@@ -87,12 +90,12 @@ async fn postpone(core: &Core, order_no: &str) -> Result<()> {
         Box::pin(async move {
             let (order_no, core) = (&work.0, &work.1);
             let Some(order) = order::lock(conn, order_no).await?.filter(|o| o.status == OrderStatus::Pending) else {
-                return Ok(Decision::Rollback(()));
+                return Ok(Decision::Rollback(false));
             };
             let is_last = order.asked + 1 >= core.policy.ask_times;
             let until = if is_last { LATEST_MS } else { now + core.policy.ask_every_ms };
             order::ask_again(conn, order.id, until, true).await?;
-            Ok(Decision::Commit(()))
+            Ok(Decision::Commit(is_last))
         })
     });
     Ok(done.await?)
