@@ -1,5 +1,6 @@
 //! All SQL. `db` runs transactions, `dialect` knows the engines apart, then one file per subject.
 
+pub mod asking;
 pub mod attempt;
 pub mod audit;
 pub mod claim;

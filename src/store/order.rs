@@ -263,7 +263,7 @@ pub async fn find_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOr
     rows.iter().map(read_due).collect()
 }
 
-fn read_due(row: &AnyRow) -> Result<DueOrder> {
+pub(super) fn read_due(row: &AnyRow) -> Result<DueOrder> {
     Ok(DueOrder { id: row.int(0)?, order_no: row.text(1)?, pay_deadline: row.int(2)? })
 }
 
@@ -274,41 +274,6 @@ pub async fn postpone(conn: &mut Conn, id: i64, until: i64) -> Result<u64> {
         .bind(until)
         .run()
         .await
-}
-
-/// The channel is asked before a timeout closes this order, from now on.
-pub async fn begin_asking(conn: &mut Conn, id: i64, now: i64) -> Result<u64> {
-    conn.stmt("UPDATE orders SET asking = 1, due_at = $2, version = version + 1 WHERE id = $1 AND status = 0")
-        .bind(id)
-        .bind(now)
-        .run()
-        .await
-}
-
-/// Claims orders whose channel is to be asked now.
-pub async fn claim_asking(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
-    let sql = format!(
-        "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 1 AND due_at <= $1 ORDER BY due_at LIMIT $2{}",
-        conn.dialect.for_update_skip()
-    );
-    let rows = conn.built(sql).bind(now).bind(limit).rows().await?;
-    rows.iter().map(read_due).collect()
-}
-
-/// The channel is asked again then; `counts` when it was asked and didn't know.
-pub async fn ask_again(conn: &mut Conn, id: i64, until: i64, counts: bool) -> Result<u64> {
-    conn.stmt("UPDATE orders SET due_at = $2, asked = asked + $3 WHERE id = $1 AND status = 0 AND asking = 1")
-        .bind(id)
-        .bind(until)
-        .bind(i64::from(counts))
-        .run()
-        .await
-}
-
-/// When the channel is to be asked next.
-pub async fn next_asking(conn: &mut Conn) -> Result<Option<i64>> {
-    let row = conn.stmt("SELECT MIN(due_at) FROM orders WHERE asking = 1 AND due_at IS NOT NULL").row().await?;
-    row.map(|row| row.opt_int(0)).transpose().map(Option::flatten)
 }
 
 /// A part of an order that was given back early.

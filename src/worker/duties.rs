@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::core::policy::LOCAL;
 use crate::core::words::Actor;
 use crate::core::{Core, Result, order as core_order, reconcile, release, returns};
-use crate::store::{Decision, counter, idempotency, order, task, worker};
+use crate::store::{Decision, asking, counter, idempotency, order, task, worker};
 use crate::trigger::scan;
 
 /// The longest wait between two looks at the queue: rows that a shop wrote by plain SQL ring no bell.
@@ -78,7 +78,7 @@ pub async fn detect_once(core: &Core) -> Result<Next> {
 
 /// Asks the payment channel about orders whose time has come (B5).
 pub async fn ask_once(core: &Core) -> Result<Next> {
-    let next = order::next_asking(&mut core.db.read().await?).await?;
+    let next = asking::next(&mut core.db.read().await?).await?;
     let wait = next.map_or(LOOK_MS, |at| at - core.now());
     if wait > 0 {
         return Ok(Next::After(Duration::from_millis(wait.min(LOOK_MS).unsigned_abs())));

@@ -163,6 +163,24 @@ async fn an_action_that_the_service_does_not_offer_is_never_sent(db: TestDb) {
     town.all_is_well().await;
 }
 
+on_every_engine!(r24_an_address_with_a_password_reaches_no_error_and_no_page);
+
+async fn r24_an_address_with_a_password_reaches_no_error_and_no_page(db: TestDb) {
+    use handback::adapters::RemoteSettings;
+    // Nobody listens there.
+    let base_url = "http://app:hunter2@127.0.0.1:9/hb?token=s3same".to_owned();
+    let town = Town::with(&db, |settings| RemoteSettings { base_url, ..settings }).await;
+    town.closed("o").await;
+    town.coupon_lane().await;
+    let task = town.shop.task("o").await;
+    assert_eq!((task.kind, task.is_in_doubt), (Some(FailureKind::RemoteTimeout), true));
+    let tries = task::attempts(&mut town.shop.core.db.read().await.unwrap(), &task).await.unwrap();
+    for said in [format!("{task:?}"), format!("{tries:?}")] {
+        assert!(!said.contains("hunter2") && !said.contains("s3same") && !said.contains(SECRET), "{said}");
+    }
+    town.all_is_well().await;
+}
+
 on_every_engine!(a_shops_own_row_for_an_unknown_order_goes_to_the_service);
 
 async fn a_shops_own_row_for_an_unknown_order_goes_to_the_service(db: TestDb) {

@@ -57,6 +57,22 @@ async fn the_channel_is_asked_and_its_answer_pays_closes_or_postpones(db: TestDb
     town.all_is_well().await;
 }
 
+on_every_engine!(b5_a_channel_that_was_taken_out_of_the_configuration_holds_nothing_up);
+
+async fn b5_a_channel_that_was_taken_out_of_the_configuration_holds_nothing_up(db: TestDb) {
+    let town = Town::open(&db).await;
+    started(&town, "o").await;
+    town.shop.later(PAY_TIME);
+    town.shop.sweep().await;
+    assert_eq!(town.shop.status("o").await, OrderStatus::Pending, "the channel is to be asked");
+    let mut other = town.shop.another_process(&db).await;
+    other.core = handback::core::Core::new(other.core.db.clone(), other.clock.clone(), super::policy());
+    assert_eq!(ask_due(&other.core).await.unwrap(), 0);
+    other.sweep().await;
+    assert_eq!(town.shop.status("o").await, OrderStatus::Closed);
+    town.all_is_well().await;
+}
+
 on_every_engine!(half_an_answer_of_the_channel_is_no_payment);
 
 async fn half_an_answer_of_the_channel_is_no_payment(db: TestDb) {

@@ -185,13 +185,13 @@ async fn r19_services_payments_and_people_at_once_end_without_a_deadlock(db: Tes
         acts.spawn({
             let (shop, no) = (shop.clone(), no.clone());
             async move {
-                let _ = shop.pay(&no).await;
+                shop.pay(&no).await;
             }
         });
         acts.spawn(async move { drop(shop.retry("li", id).await) });
         let core = town.shop.core.clone();
         acts.spawn(async move {
-            let _ = remote::run_due(&core, &worker("w"), Coupon.code(), 3).await.unwrap();
+            remote::run_due(&core, &worker("w"), Coupon.code(), 3).await.unwrap();
         });
     }
     while let Some(done) = acts.join_next().await {

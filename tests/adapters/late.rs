@@ -202,6 +202,7 @@ async fn late_a_take_back_in_doubt_is_settled_before_the_order_gives_up(db: Test
     town.quota.next("/take-back", Does::ApplyAndSay(500, "boom".into()));
     town.coupons.always("/take-back", Does::refuse(409, "state_mismatch"));
     assert_eq!(town.shop.pay("o").await, Paid::Restoring);
+    town.lane(Quota.code()).await;
     town.work().await;
     assert_eq!(town.shop.status("o").await, OrderStatus::Restoring, "one is still in doubt");
     town.work_to_the_end().await;

@@ -7,7 +7,7 @@ mod claims;
 mod doubts;
 mod gates;
 mod hands;
-// mod killed;
+mod killed;
 mod late;
 
 use std::sync::Arc;

@@ -131,6 +131,11 @@ impl Standin {
         self.book().seen.iter().filter(|seen| seen.path == path).cloned().collect()
     }
 
+    /// How many calls to this path came.
+    pub fn calls(&self, path: &str) -> usize {
+        self.book().seen.iter().filter(|seen| seen.path == path).count()
+    }
+
     pub fn most_running(&self) -> usize {
         self.book().most_running
     }

@@ -12,21 +12,31 @@ use crate::core::order::pay::{self, NewPayment, Said};
 use crate::core::ports::{Asked, PaymentChannel};
 use crate::core::words::{Actor, OrderStatus, Trigger};
 use crate::core::{Core, Result};
-use crate::store::{Decision, order};
+use crate::store::{Decision, asking, order};
 
 /// Questions side by side.
 const AT_ONCE: i64 = 8;
 
-/// Asks for orders whose time has come; how many were asked. Does nothing without a channel.
+/// Asks for orders whose time has come; how many were asked. Without a channel a started payment holds nothing
+/// up: they are the scan's again.
 pub async fn ask_due(core: &Core) -> Result<usize> {
-    let Some(channel) = core.services.channel.clone() else { return Ok(0) };
-    let (now, lease) = (core.now(), channel.lease_ms());
+    let now = core.now();
+    let Some(channel) = core.services.channel.clone() else {
+        let given_up =
+            core.db.write(move |conn| Box::pin(async move { Ok(Decision::Commit(asking::give_up(conn, now).await?)) }));
+        let given_up = given_up.await?;
+        if given_up > 0 {
+            tracing::warn!(orders.given_up = given_up, "orders waited for a payment channel, but none is configured");
+        }
+        return Ok(0);
+    };
+    let lease = channel.lease_ms();
     let claimed = core.db.write(move |conn| {
         Box::pin(async move {
-            let due = order::claim_asking(conn, now, AT_ONCE).await?;
+            let due = asking::claim(conn, now, AT_ONCE).await?;
             for asked in &due {
                 // A claim that is never recorded is due again when its lease is over.
-                order::ask_again(conn, asked.id, now + lease, false).await?;
+                asking::again(conn, asked.id, now + lease, false).await?;
             }
             Ok(Decision::Commit(due))
         })
@@ -94,7 +104,7 @@ async fn postpone(core: &Core, order_no: &str) -> Result<bool> {
             };
             let is_last = order.asked + 1 >= core.policy.ask_times;
             let until = if is_last { LATEST_MS } else { now + core.policy.ask_every_ms };
-            order::ask_again(conn, order.id, until, true).await?;
+            asking::again(conn, order.id, until, true).await?;
             Ok(Decision::Commit(is_last))
         })
     });

@@ -11,7 +11,7 @@ use crate::core::{Core, Error, Result, counters, task as core_task};
 use crate::store::counter::Counts;
 use crate::store::order::{Closing, DueOrder, Order};
 use crate::store::task::{Due, NewTask, Task};
-use crate::store::{self, Conn, Decision, counter, order, payment, task};
+use crate::store::{self, Conn, Decision, asking, counter, order, payment, task};
 
 /// The reason a timeout gives; it closes nothing before the deadline.
 pub const TIMEOUT: &str = "timeout";
@@ -113,7 +113,7 @@ async fn close_pending(
     let has_started = payments.iter().any(|p| p.status == PaymentStatus::Started);
     if closing.reason == TIMEOUT && has_started && core.policy.homes.has_channel && !closing.was_asked {
         if !order.asking {
-            order::begin_asking(conn, order.id, closing.now).await?;
+            asking::begin(conn, order.id, closing.now).await?;
         }
         return Ok(Closed::Postponed);
     }
