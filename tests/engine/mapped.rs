@@ -8,13 +8,14 @@ use handback::core::order::pay::Paid;
 use handback::core::order::place::{Lacking, Placed};
 use handback::core::policy::Policy;
 use handback::core::reconcile;
+use handback::core::release::act::{ForceClose, ForceClosed, Resolution, force_close};
 use handback::core::returns::detect::{Detected, detect};
 use handback::core::words::{Action, FailureKind, OrderStatus, ResourceType, TaskStatus};
 use handback::store::mapped::{self, DocumentsSpec, LedgerSpec, Spec, documents};
 use handback::store::{Db, task};
 
 use crate::support::database::{Engine, TestDb, on_every_engine};
-use crate::support::shop::{Ordering, START_MS, Shop, an_order, worker};
+use crate::support::shop::{Ordering, START_MS, Shop, an_order, operator, worker};
 
 use ResourceType::{Coupon, Funds, Quota, Slot, Stock};
 
@@ -255,6 +256,30 @@ async fn r16_a_coupon_another_order_holds_stays_where_it_is(db: TestDb) {
     let task = shop.task("o1").await;
     assert_eq!((task.status, task.kind), (TaskStatus::Manual, Some(FailureKind::StateMismatch)));
     assert_eq!(text(&db, "order_no", "user_coupon WHERE id = 1").await, "x9");
+}
+
+on_every_engine!(r21_what_a_person_saw_to_in_the_shop_is_done_outside);
+
+async fn r21_what_a_person_saw_to_in_the_shop_is_done_outside(db: TestDb) {
+    let shop = mapped_shop(&db).await;
+    shop.placed(an_order("o1").holding(Stock, "1001", 2)).await;
+    assert_eq!(shop.close("o1", "buyer").await, Closed::Closed);
+    db.execute("UPDATE inventory SET available = 10, locked = 0 WHERE sku_id = 1001").await.unwrap();
+    shop.work().await;
+    let task = shop.task("o1").await;
+    assert_eq!(task.kind, Some(FailureKind::LockedInsufficient));
+    let act = ForceClose {
+        task_id: task.id,
+        reason: "given back by hand".into(),
+        expected_version: task.version,
+        resolution: Resolution::DoneOutside,
+    };
+    let closed = force_close(&shop.core, &operator("ann"), act).await.unwrap();
+    assert!(matches!(&closed, ForceClosed::ForceClosed(task) if !task.is_owed), "{closed:?}");
+    assert_eq!(inventory(&db, 1001).await, (10, 0), "nothing moved");
+    let named = shop.flows("o1").await.pop().unwrap();
+    assert_eq!((named.qty, named.task_id, named.reason.as_deref()), (0, Some(task.id), Some("given back by hand")));
+    shop.rules_hold().await;
 }
 
 /// A row as a shop writes it, for an order Handback knows nothing of.

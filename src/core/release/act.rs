@@ -37,6 +37,11 @@ pub enum Retried {
 pub async fn retry(core: &Core, actor: &Actor, task_id: i64, reason: &str) -> Result<Retried> {
     text::check_text(reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
     let Some(seen) = task::find(&mut core.db.read().await?, task_id).await? else { return Ok(Retried::Unknown) };
+    let is_unsettled = !return_order::unsettled(&mut core.db.read().await?, &[seen.id]).await?.is_empty();
+    if is_unsettled && seen.status.is_unfinished() {
+        // Goods can't come back before they were sold, wherever they are kept.
+        return Ok(Retried::NotRetryable(seen));
+    }
     if seen.lane != LOCAL {
         return by_hand::retry(core, actor, seen, reason).await;
     }
