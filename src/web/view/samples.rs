@@ -5,26 +5,36 @@ mod returns;
 pub use returns::{returns, returns_none};
 
 use super::account::{AccountPage, SessionRow, Settings};
+use super::confirm::ConfirmPage;
 use super::error::{ErrorPage, HelpPage, Trouble};
 use super::gate::{LoginPage, SetupPage};
-use super::order::OrderPage;
+use super::order::{May, OrderPage};
 use super::orders::OrdersPage;
 use super::overview::OverviewPage;
 use super::reconcile::{ReconcilePage, Seen};
+use super::refunds::RefundsPage;
+use super::returns::ReturnsPage;
+use super::screens::ScreensPage;
 use super::task::{Forms, TaskPage};
 use super::tasks::TasksPage;
+use super::wall::{CodePage, WallPage};
 use super::{Eye, Flash, Section, Shell, Tone, Who, Zone};
 use crate::core::reconcile::Latest;
 use crate::core::words::{
     Action, AttemptOutcome, DiffClass, FailureKind, FundsKind, OrderStatus, PaymentStatus, ResourceType, RunStatus,
     TaskStatus, Trigger,
 };
+use crate::store::audit::Note;
 use crate::store::flow::Flow;
 use crate::store::order::Order;
-use crate::store::order_view::{Hit, HoldRow, OrderView};
+use crate::store::order_search::Hit;
+use crate::store::order_view::{HoldRow, OrderView, ReturnView};
 use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries, Worker};
-use crate::store::payment::Payment;
+use crate::store::payment::{Conflict, Payment};
 use crate::store::reconcile_run::{Diff, Run, Total};
+use crate::store::reduction::Reduction;
+use crate::store::return_order::{Item, Listed, Listing, Return, State};
+use crate::store::screen::Screen;
 use crate::store::task::{Attempt, Task};
 use crate::store::task_list::{Filter, LedgerNow, OrderHead, Page, TaskRow, TaskView};
 use crate::web::i18n::Lang;
@@ -138,7 +148,7 @@ fn flow(action: Action, hostile: &str) -> Flow {
     }
 }
 
-pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
+fn snapshot(hostile: &str) -> Snapshot {
     let rows = [
         (TaskStatus::Waiting, ResourceType::Stock, 212),
         (TaskStatus::Retrying, ResourceType::Stock, 3),
@@ -159,7 +169,7 @@ pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
         reason: format!("timeout{hostile}"),
         trigger: Some(Trigger::Scan),
     };
-    let snapshot = Snapshot {
+    Snapshot {
         at: NOW,
         backlog: backlog.into(),
         oldest: Some(Oldest { task: 918_090, resource: ResourceType::Coupon, created_at: NOW - 1_578_000 }),
@@ -177,8 +187,21 @@ pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
             Worker { name: "w-2".to_owned(), seen_at: NOW - 107_000 },
         ],
         reconciled: vec![reconcile_run(219, RunStatus::Done, hostile)],
-    };
-    OverviewPage::new(shell(eye, hostile), eye, &snapshot)
+        late: vec![("scan/12".to_owned(), 90), ("scan/30".to_owned(), 2)],
+    }
+}
+
+pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
+    OverviewPage::new(shell(eye, hostile), eye, &snapshot(hostile))
+}
+
+pub fn wall(eye: &Eye, hostile: &str) -> WallPage {
+    let screen = format!("hall-2{hostile}");
+    WallPage::new(shell(eye, hostile), eye, (1, &screen), &snapshot(hostile), std::time::Duration::from_secs(5))
+}
+
+pub fn code(eye: &Eye, hostile: &str) -> CodePage {
+    CodePage { s: shell(eye, hostile), problem: eye.lang.t("wall.code_wrong").to_owned() }
 }
 
 /// A shop that has just begun: nothing is known yet, and nothing may read as 0 that wasn't counted.
@@ -230,6 +253,11 @@ pub fn task_page(eye: &Eye, status: TaskStatus, hostile: &str) -> TaskPage {
             tombstone: false,
         }),
         same_failure: Some(412),
+        calls: vec![Note {
+            at: NOW - 60_000,
+            actor: format!("operator:kim{hostile}"),
+            reason: format!("caller waits{hostile}"),
+        }],
     };
     let forms = Forms {
         retry_href: "/tasks/918207/retries".to_owned(),
@@ -275,6 +303,7 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
         funds,
         expires_at,
     };
+    let lacking = serde_json::json!([{"type": "stock", "key": format!("sku-7{hostile}"), "qty": 2}]).to_string();
     let payment = |status| Payment {
         id: 1,
         order_no: String::new(),
@@ -328,9 +357,102 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
         ],
         failed: (1..=4).map(|n| (918_207, attempt(n, hostile))).collect(),
         flow: vec![flow(Action::Lock, hostile), flow(Action::Release, hostile)],
-        payments: vec![payment(PaymentStatus::Failed)],
+        payments: vec![
+            payment(PaymentStatus::Failed),
+            Payment { id: 2, lacking: Some(lacking), ..payment(PaymentStatus::RefundDue) },
+        ],
+        reductions: vec![Reduction {
+            reference: format!("r-1{hostile}"),
+            amount: 20_900,
+            body: String::new(),
+            at: NOW - 900_000,
+        }],
+        conflicts: vec![Conflict {
+            payment_id: 2,
+            order_no: format!("HB9{hostile}"),
+            amount: 1,
+            currency: "CNY".to_owned(),
+            told_at: NOW - 500_000,
+            is_settled: false,
+        }],
+        returns: vec![returned(hostile)],
     };
-    OrderPage::new(shell(eye, hostile), eye, &view, 8)
+    let may = May { decide: true, reveal: true, buyer: None };
+    OrderPage::new(shell(eye, hostile), eye, &view, 8, may)
+}
+
+fn returned(hostile: &str) -> ReturnView {
+    let item = |line, restock| Item { line, key: format!("sku-40318{hostile}"), qty: 1, restock };
+    ReturnView {
+        row: Return {
+            id: 1,
+            return_no: format!("R-7{hostile}"),
+            order_no: None,
+            is_received: true,
+            is_tasked: true,
+            raw: None,
+            origin: None,
+            accepted_at: Some(NOW - 400_000),
+            received_at: Some(NOW - 300_000),
+        },
+        items: vec![item(1, true), item(2, false)],
+        tasks: vec![stock(918_300, TaskStatus::Manual, hostile)],
+    }
+}
+
+pub fn refunds(eye: &Eye, hostile: &str) -> RefundsPage {
+    let lacking = serde_json::json!([{"type": "coupon", "key": format!("C-7{hostile}"), "qty": 1}]).to_string();
+    let payment = Payment {
+        id: 3,
+        channel: format!("pay-a{hostile}"),
+        channel_txn: format!("20261111005521{hostile}"),
+        order_no: format!("HB20261111-0047193{hostile}"),
+        status: PaymentStatus::RefundDue,
+        amount: 26_800,
+        currency: "CNY".to_owned(),
+        occurred_at: NOW - 602_000,
+        recorded_at: NOW - 600_000,
+        lacking: Some(lacking),
+    };
+    let due = [(payment.clone(), Some(task(918_400, TaskStatus::Manual, hostile).task)), (payment, None)];
+    RefundsPage::new(shell(eye, hostile), eye, &due, 100)
+}
+
+pub fn refunds_none(eye: &Eye) -> RefundsPage {
+    RefundsPage::new(shell(eye, ""), eye, &[], 100)
+}
+
+pub fn confirm(eye: &Eye, hostile: &str) -> ConfirmPage {
+    let lang = eye.lang;
+    ConfirmPage {
+        s: shell(eye, hostile),
+        title: lang.f("confirm.accept", &[("order", &format!("HB1{hostile}"))]),
+        text: lang.t("confirm.accept_text").to_owned(),
+        facts: vec![(lang.t("order.to_pay").to_owned(), "268.00 CNY".to_owned())],
+        action: "/orders/HB1/payments/1/acceptances".to_owned(),
+        button: lang.t("confirm.accept_button").to_owned(),
+        back: "/orders/HB1".to_owned(),
+        reason: hostile.to_owned(),
+        problem: lang.t("task.reason_problem").to_owned(),
+    }
+}
+
+pub fn screens(eye: &Eye, hostile: &str) -> ScreensPage {
+    let screen = |id: i64, is_open: bool, revoked_at: Option<i64>| Screen {
+        id,
+        name: format!("hall-{id}{hostile}"),
+        code_expires_at: (!is_open).then_some(NOW + 60_000),
+        is_open,
+        created_at: NOW - 600_000,
+        created_by: format!("operator:ada{hostile}"),
+        seen_at: is_open.then_some(NOW - 4_000),
+        revoked_at,
+    };
+    let all = [screen(1, true, None), screen(2, false, None), screen(3, false, Some(NOW))];
+    let mut page = ScreensPage::new(shell(eye, hostile), eye, &all, "http://127.0.0.1:8080/wall".to_owned());
+    page.code = Some((format!("hall-2{hostile}"), "ABCDEFGH23".to_owned()));
+    page.problem = eye.lang.t("screens.name_taken").to_owned();
+    page
 }
 
 fn reconcile_run(id: i64, status: RunStatus, hostile: &str) -> Run {
