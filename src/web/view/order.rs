@@ -164,7 +164,7 @@ fn return_row(eye: &Eye, returned: &ReturnView, max_failures: i64) -> ReturnRow 
     let owed = returned.tasks.iter().any(|task| task.status.is_unfinished() || task.is_owed);
     let mark = match (returned.row.is_received, owed || !returned.row.is_tasked) {
         (false, _) => Mark { class: "wait", icon: "wait", word: lang.word("return", "accepted") },
-        (true, true) => Mark { class: "retry", icon: "retry", word: lang.word("return", "received") },
+        (true, true) => Mark { class: "retry", icon: "retry", word: lang.word("return", "owed") },
         (true, false) => Mark { class: "ok", icon: "ok", word: lang.word("return", "completed") },
     };
     ReturnRow {

@@ -85,7 +85,7 @@ struct TileTold {
 
 /// Changes with every build that changes what a screen shows.
 pub fn version() -> String {
-    format!("{} {} {}", env!("CARGO_PKG_VERSION"), Asset::path_of("wall.js"), Asset::path_of("base.css"))
+    format!("{} {} {}", env!("CARGO_PKG_VERSION"), Asset::path_of("screen.js"), Asset::path_of("base.css"))
 }
 
 impl WallPage {
