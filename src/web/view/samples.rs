@@ -3,6 +3,13 @@
 mod returns;
 
 pub use returns::{returns, returns_none};
+mod money;
+mod reconciling;
+mod screen;
+
+pub use money::*;
+pub use reconciling::*;
+pub use screen::*;
 
 use super::account::{AccountPage, SessionRow, Settings};
 use super::confirm::ConfirmPage;
@@ -13,7 +20,6 @@ use super::orders::OrdersPage;
 use super::overview::OverviewPage;
 use super::reconcile::{ReconcilePage, Seen};
 use super::refunds::RefundsPage;
-use super::returns::ReturnsPage;
 use super::screens::ScreensPage;
 use super::task::{Forms, TaskPage};
 use super::tasks::TasksPage;
@@ -33,7 +39,7 @@ use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries,
 use crate::store::payment::{Conflict, Payment};
 use crate::store::reconcile_run::{Diff, Run, Total};
 use crate::store::reduction::Reduction;
-use crate::store::return_order::{Item, Listed, Listing, Return, State};
+use crate::store::return_order::{Item, Return};
 use crate::store::screen::Screen;
 use crate::store::task::{Attempt, Task};
 use crate::store::task_list::{Filter, LedgerNow, OrderHead, Page, TaskRow, TaskView};
@@ -193,15 +199,6 @@ fn snapshot(hostile: &str) -> Snapshot {
 
 pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
     OverviewPage::new(shell(eye, hostile), eye, &snapshot(hostile))
-}
-
-pub fn wall(eye: &Eye, hostile: &str) -> WallPage {
-    let screen = format!("hall-2{hostile}");
-    WallPage::new(shell(eye, hostile), eye, (1, &screen), &snapshot(hostile), std::time::Duration::from_secs(5))
-}
-
-pub fn code(eye: &Eye, hostile: &str) -> CodePage {
-    CodePage { s: shell(eye, hostile), problem: eye.lang.t("wall.code_wrong").to_owned() }
 }
 
 /// A shop that has just begun: nothing is known yet, and nothing may read as 0 that wasn't counted.
@@ -398,135 +395,6 @@ fn returned(hostile: &str) -> ReturnView {
         items: vec![item(1, true), item(2, false)],
         tasks: vec![stock(918_300, TaskStatus::Manual, hostile)],
     }
-}
-
-pub fn refunds(eye: &Eye, hostile: &str) -> RefundsPage {
-    let lacking = serde_json::json!([{"type": "coupon", "key": format!("C-7{hostile}"), "qty": 1}]).to_string();
-    let payment = Payment {
-        id: 3,
-        channel: format!("pay-a{hostile}"),
-        channel_txn: format!("20261111005521{hostile}"),
-        order_no: format!("HB20261111-0047193{hostile}"),
-        status: PaymentStatus::RefundDue,
-        amount: 26_800,
-        currency: "CNY".to_owned(),
-        occurred_at: NOW - 602_000,
-        recorded_at: NOW - 600_000,
-        lacking: Some(lacking),
-    };
-    let due = [(payment.clone(), Some(task(918_400, TaskStatus::Manual, hostile).task)), (payment, None)];
-    RefundsPage::new(shell(eye, hostile), eye, &due, 100)
-}
-
-pub fn refunds_none(eye: &Eye) -> RefundsPage {
-    RefundsPage::new(shell(eye, ""), eye, &[], 100)
-}
-
-pub fn confirm(eye: &Eye, hostile: &str) -> ConfirmPage {
-    let lang = eye.lang;
-    ConfirmPage {
-        s: shell(eye, hostile),
-        title: lang.f("confirm.accept", &[("order", &format!("HB1{hostile}"))]),
-        text: lang.t("confirm.accept_text").to_owned(),
-        facts: vec![(lang.t("order.to_pay").to_owned(), "268.00 CNY".to_owned())],
-        action: "/orders/HB1/payments/1/acceptances".to_owned(),
-        button: lang.t("confirm.accept_button").to_owned(),
-        back: "/orders/HB1".to_owned(),
-        reason: hostile.to_owned(),
-        problem: lang.t("task.reason_problem").to_owned(),
-    }
-}
-
-pub fn screens(eye: &Eye, hostile: &str) -> ScreensPage {
-    let screen = |id: i64, is_open: bool, revoked_at: Option<i64>| Screen {
-        id,
-        name: format!("hall-{id}{hostile}"),
-        code_expires_at: (!is_open).then_some(NOW + 60_000),
-        is_open,
-        created_at: NOW - 600_000,
-        created_by: format!("operator:ada{hostile}"),
-        seen_at: is_open.then_some(NOW - 4_000),
-        revoked_at,
-    };
-    let all = [screen(1, true, None), screen(2, false, None), screen(3, false, Some(NOW))];
-    let mut page = ScreensPage::new(shell(eye, hostile), eye, &all, "http://127.0.0.1:8080/wall".to_owned());
-    page.code = Some((format!("hall-2{hostile}"), "ABCDEFGH23".to_owned()));
-    page.problem = eye.lang.t("screens.name_taken").to_owned();
-    page
-}
-
-fn reconcile_run(id: i64, status: RunStatus, hostile: &str) -> Run {
-    let total = |resource: ResourceType, findings, over, under| Total {
-        resource: resource.code(),
-        keys: 3_072,
-        in_ledger: 2_214,
-        expected: 2_182,
-        explained: 31,
-        findings,
-        over,
-        under,
-    };
-    Run {
-        id,
-        resource: None,
-        status,
-        started_by: format!("operator:ops-03{hostile}"),
-        started_at: NOW - 60_000,
-        seen_at: NOW - 50_000,
-        snapshot_at: Some(NOW - 60_000),
-        finished_at: (status != RunStatus::Running).then_some(NOW - 41_000),
-        checked: 9_217,
-        totals: match status {
-            RunStatus::Done => vec![
-                total(ResourceType::Stock, 2, 2, 1),
-                total(ResourceType::Coupon, 1, 1, 0),
-                total(ResourceType::Funds, 0, 0, 0),
-            ],
-            _ => Vec::new(),
-        },
-        error: (status == RunStatus::Failed).then(|| format!("the database was away{hostile}")),
-    }
-}
-
-pub fn reconcile(eye: &Eye, hostile: &str) -> ReconcilePage {
-    let diff = |class: DiffClass, unexplained: i64| Diff {
-        id: 1_042,
-        run_id: 219,
-        resource: ResourceType::Stock,
-        key: format!("sku-61190{hostile}"),
-        class,
-        in_ledger: 46 + unexplained,
-        expected: 31,
-        explained: 15,
-        unexplained,
-        orders: vec![format!("HB20261111-0038850{hostile}")],
-        tasks: vec![918_204, 918_205],
-        first_seen: NOW - 86_400_000,
-    };
-    let runs = [RunStatus::Running, RunStatus::Done, RunStatus::Failed];
-    let runs: Vec<Run> = (0_i64..).zip(runs).map(|(i, status)| reconcile_run(220 - i, status, hostile)).collect();
-    let latest: Vec<Latest> = runs[1].totals.iter().map(|total| Latest { run: 219, total: total.clone() }).collect();
-    let diffs = [
-        diff(DiffClass::MissedRelease, 2),
-        diff(DiffClass::DoubleRelease, -1),
-        Diff { orders: Vec::new(), tasks: Vec::new(), ..diff(DiffClass::OrphanLock, 1) },
-        diff(DiffClass::HolderGone, 0),
-    ];
-    let seen = Seen {
-        latest: &latest,
-        snapshot_at: Some(NOW - 60_000),
-        diffs: &diffs,
-        runs: &runs,
-        only: None,
-        may_run: true,
-    };
-    ReconcilePage::new(shell(eye, hostile), eye, &seen)
-}
-
-/// Nothing was ever compared; somebody may begin.
-pub fn reconcile_empty(eye: &Eye) -> ReconcilePage {
-    let seen = Seen { latest: &[], snapshot_at: None, diffs: &[], runs: &[], only: None, may_run: true };
-    ReconcilePage::new(shell(eye, ""), eye, &seen)
 }
 
 pub fn account(eye: &Eye, hostile: &str) -> AccountPage {
