@@ -1,14 +1,15 @@
 //! One moment of a shop, as the tests of the templates show it: an order whose coupon is not back.
 
-mod returns;
-
-pub use returns::{returns, returns_none};
+mod door;
 mod money;
 mod reconciling;
+mod returns;
 mod screen;
 
+pub use door::*;
 pub use money::*;
 pub use reconciling::*;
+pub use returns::{returns, returns_none};
 pub use screen::*;
 
 use super::account::{AccountPage, SessionRow, Settings};
@@ -394,43 +395,6 @@ fn returned(hostile: &str) -> ReturnView {
         },
         items: vec![item(1, true), item(2, false)],
         tasks: vec![stock(918_300, TaskStatus::Manual, hostile)],
-    }
-}
-
-pub fn account(eye: &Eye, hostile: &str) -> AccountPage {
-    let session = |here| SessionRow {
-        handle: format!("abc{hostile}"),
-        agent: format!("Mozilla/5.0 (X11; Linux x86_64) Chrome/140{hostile}"),
-        address: format!("192.0.2.7{hostile}"),
-        signed_in: eye.stamp(NOW - 3_600_000),
-        seen: eye.ago(NOW - 5_000),
-        here,
-    };
-    let settings =
-        Settings { language: Some(eye.lang.tag().to_owned()), zone: Some("Asia/Shanghai".to_owned()), theme: None };
-    AccountPage::new(shell(eye, hostile), eye, &settings, vec![session(true), session(false)])
-}
-
-pub fn login(eye: &Eye, hostile: &str) -> LoginPage {
-    let problem = eye.lang.t("login.wrong").to_owned();
-    LoginPage {
-        s: shell(eye, hostile),
-        username: format!("ops-03{hostile}"),
-        problem,
-        back: format!("/tasks{hostile}"),
-    }
-}
-
-pub fn setup(eye: &Eye, hostile: &str) -> SetupPage {
-    SetupPage {
-        s: shell(eye, hostile),
-        code: hostile.to_owned(),
-        username: hostile.to_owned(),
-        problem: String::new(),
-        code_problem: eye.lang.t("setup.code_wrong").to_owned(),
-        name_problem: eye.lang.t("setup.name_problem").to_owned(),
-        password_problem: eye.lang.t("setup.password_problem").to_owned(),
-        over: false,
     }
 }
 
