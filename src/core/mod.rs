@@ -15,6 +15,7 @@ pub mod ports;
 pub mod reconcile;
 pub mod release;
 pub mod returns;
+pub mod screen;
 pub mod task;
 pub mod text;
 pub mod words;

@@ -1,6 +1,6 @@
 //! `audit_log`: what a person or a token did, inserted in the action's own transaction (R20).
 
-use super::conn::Conn;
+use super::conn::{Conn, RowExt as _};
 use super::db::Result;
 
 pub struct Entry<'a> {
@@ -26,4 +26,24 @@ pub async fn insert(conn: &mut Conn, entry: &Entry<'_>) -> Result<()> {
         .run()
         .await?;
     Ok(())
+}
+
+/// What was done to something, by action, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub at: i64,
+    pub actor: String,
+    pub reason: String,
+}
+
+pub async fn notes(conn: &mut Conn, target: &str, action: &str) -> Result<Vec<Note>> {
+    let rows = conn
+        .stmt("SELECT at, actor, reason FROM audit_log WHERE target = $1 AND action = $2 ORDER BY id LIMIT 100")
+        .bind(target)
+        .bind(action)
+        .rows()
+        .await?;
+    rows.iter()
+        .map(|row| Ok(Note { at: row.int(0)?, actor: row.text(1)?, reason: row.opt_text(2)?.unwrap_or_default() }))
+        .collect()
 }

@@ -276,46 +276,6 @@ pub async fn postpone(conn: &mut Conn, id: i64, until: i64) -> Result<u64> {
         .await
 }
 
-/// A part of an order that was given back early.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reduction {
-    pub reference: String,
-    /// What was to be paid from then on.
-    pub amount: i64,
-    /// What it was about, as JSON.
-    pub body: String,
-    pub at: i64,
-}
-
-pub async fn is_reduced(conn: &mut Conn, order_no: &str, reference: &str) -> Result<bool> {
-    let stmt = conn.stmt("SELECT COUNT(*) FROM reduction WHERE order_no = $1 AND ref = $2");
-    Ok(stmt.bind(order_no).bind(reference).int().await? > 0)
-}
-
-pub async fn insert_reduction(conn: &mut Conn, order_no: &str, reduction: &Reduction) -> Result<()> {
-    conn.stmt("INSERT INTO reduction (order_no, ref, amount, body, at) VALUES ($1, $2, $3, $4, $5)")
-        .bind(order_no)
-        .bind(&reduction.reference)
-        .bind(reduction.amount)
-        .bind(&reduction.body)
-        .bind(reduction.at)
-        .run()
-        .await?;
-    Ok(())
-}
-
-/// What an order was reduced by, oldest first.
-pub async fn reductions(conn: &mut Conn, order_no: &str) -> Result<Vec<Reduction>> {
-    let rows = conn
-        .stmt("SELECT ref, amount, body, at FROM reduction WHERE order_no = $1 ORDER BY at, ref")
-        .bind(order_no)
-        .rows()
-        .await?;
-    rows.iter()
-        .map(|row| Ok(Reduction { reference: row.text(0)?, amount: row.int(1)?, body: row.text(2)?, at: row.int(3)? }))
-        .collect()
-}
-
 /// What is to be paid from now on.
 pub async fn set_amount(conn: &mut Conn, id: i64, amount: i64) -> Result<u64> {
     conn.stmt("UPDATE orders SET amount = $2, version = version + 1 WHERE id = $1 AND status = 0")
@@ -416,6 +376,11 @@ pub async fn write_release_tasks(conn: &mut Conn, numbers: &[&str], remote: &[Re
          SELECT t.order_no, t.round, t.resource_type, t.biz_key, t.locked, t.ledger_id, {lane}, 1, $2, $2 FROM {from}"
     );
     conn.built(sql).bind(json(&list)?).bind(now).run().await
+}
+
+/// Takes one tombstone away, so that its order may be placed. Zero rows: it is none any more.
+pub async fn lift_tombstone(conn: &mut Conn, id: i64) -> Result<u64> {
+    conn.stmt("DELETE FROM orders WHERE id = $1 AND tombstone_until IS NOT NULL").bind(id).run().await
 }
 
 /// Removes tombstones that ran out (R15).

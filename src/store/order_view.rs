@@ -1,14 +1,16 @@
-//! One order as its page shows it, and the search that finds it.
+//! One order as its page shows it.
 
 use super::conn::{Conn, RowExt as _};
 use super::db::Result;
 use super::error::Error;
 use super::flow::{self, Flow};
 use super::order::{self, Order};
-use super::payment::{self, Payment};
+use super::payment::{self, Conflict, Payment};
+use super::reduction::{self, Reduction};
+use super::return_order::{self, Item, Return};
 use super::task::Attempt;
 use super::task_list::{self, TaskRow};
-use crate::core::words::{AttemptOutcome, FailureKind, FundsKind, OrderStatus, ResourceType};
+use crate::core::words::{Action, AttemptOutcome, FailureKind, FundsKind, ResourceType, TaskStatus, source};
 
 /// A hold, and beside it what saying it needs.
 #[derive(Clone, Debug)]
@@ -31,16 +33,26 @@ pub struct OrderView {
     pub failed: Vec<(i64, Attempt)>,
     pub flow: Vec<Flow>,
     pub payments: Vec<Payment>,
+    pub reductions: Vec<Reduction>,
+    pub conflicts: Vec<Conflict>,
+    pub returns: Vec<ReturnView>,
 }
 
-/// One hit of a search.
+/// A return with its lines and the tasks that put them back to stock.
 #[derive(Clone, Debug)]
-pub struct Hit {
-    pub order_no: String,
-    pub status: OrderStatus,
-    pub placed_at: i64,
-    pub amount: i64,
-    pub currency: String,
+pub struct ReturnView {
+    pub row: Return,
+    pub items: Vec<Item>,
+    pub tasks: Vec<TaskRow>,
+}
+
+impl OrderView {
+    /// The refund task of a payment, and whether it waits for a person.
+    pub fn refund_of(&self, payment_id: i64) -> Option<(&TaskRow, bool)> {
+        let cause = source::refund(payment_id);
+        let task = self.tasks.iter().find(|task| task.action == Action::Refund && task.source == cause)?;
+        Some((task, matches!(task.status, TaskStatus::Manual | TaskStatus::ForceClosed)))
+    }
 }
 
 /// Everything about one order, or nothing when its number is unknown.
@@ -53,7 +65,20 @@ pub async fn view(conn: &mut Conn, order_no: &str) -> Result<Option<OrderView>> 
         failed: failed(conn, order_no).await?,
         flow: flow::of_ref(conn, order_no).await?,
         payments: payment::of_order(conn, order_no).await?,
+        reductions: reduction::of_order(conn, order_no).await?,
+        conflicts: payment::conflicts(conn, order_no).await?,
+        returns: returns(conn, order_no).await?,
     }))
+}
+
+async fn returns(conn: &mut Conn, order_no: &str) -> Result<Vec<ReturnView>> {
+    let mut views = Vec::new();
+    for row in return_order::of_order(conn, order_no).await? {
+        let items = return_order::items(conn, &row.return_no).await?;
+        let tasks = task_list::of_ref(conn, &row.return_no).await?;
+        views.push(ReturnView { row, items, tasks });
+    }
+    Ok(views)
 }
 
 async fn holds(conn: &mut Conn, order_no: &str) -> Result<Vec<HoldRow>> {
@@ -106,36 +131,4 @@ async fn failed(conn: &mut Conn, order_no: &str) -> Result<Vec<(i64, Attempt)>> 
             Ok((row.int(0)?, attempt))
         })
         .collect()
-}
-
-const HIT: &str = "SELECT order_no, status, placed_at, amount, currency FROM orders";
-/// A part of a number is looked for among this many newest orders.
-const LOOK_AT: i64 = 500_000;
-
-/// Orders for what was typed: the very number first, then those that contain it in any case, newest
-/// first. Nothing typed: the newest orders.
-pub async fn search(conn: &mut Conn, typed: &str, limit: usize) -> Result<Vec<Hit>> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    if typed.is_empty() {
-        let sql = format!("{HIT} WHERE tombstone_until IS NULL ORDER BY id DESC LIMIT $1");
-        return conn.built(sql).bind(limit).rows().await?.iter().map(read_hit).collect();
-    }
-    if let Some(row) = conn.built(format!("{HIT} WHERE order_no = $1")).bind(typed).row().await? {
-        return Ok(vec![read_hit(&row)?]);
-    }
-    let newest = conn.stmt("SELECT COALESCE(MAX(id), 0) FROM orders").int().await?;
-    let sql = format!("{HIT} WHERE id > $2 AND {} ORDER BY id DESC LIMIT $3", conn.dialect.like("order_no", 1));
-    let stmt = conn.built(sql).bind(task_list::like(typed)).bind(newest - LOOK_AT).bind(limit);
-    stmt.rows().await?.iter().map(read_hit).collect()
-}
-
-fn read_hit(row: &sqlx::any::AnyRow) -> Result<Hit> {
-    let unknown = || Error::broken("an order has an unknown status");
-    Ok(Hit {
-        order_no: row.text(0)?,
-        status: OrderStatus::from_code(row.int(1)?).ok_or_else(unknown)?,
-        placed_at: row.int(2)?,
-        amount: row.int(3)?,
-        currency: row.text(4)?,
-    })
 }

@@ -28,6 +28,8 @@ pub struct Snapshot {
     pub workers: Vec<Worker>,
     /// The reconciliations that say how things stand.
     pub reconciled: Vec<Run>,
+    /// How late orders were closed in the last day: (trigger/bucket, orders).
+    pub late: Vec<(String, i64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -84,7 +86,7 @@ pub const ORDERS_LIMIT: i64 = 10_000;
 
 impl Snapshot {
     /// Reads everything on one connection; call it on a snapshot, so that the figures fit together.
-    pub async fn read(conn: &mut Conn, failed: &str, succeeded: &str, now: i64) -> Result<Snapshot> {
+    pub async fn read(conn: &mut Conn, failed: &str, succeeded: &str, late: &str, now: i64) -> Result<Snapshot> {
         let mut backlog = tasks_by_type(conn).await?;
         backlog.extend(funds(conn).await?);
         let failures = failures(conn, failed, now).await?;
@@ -100,6 +102,7 @@ impl Snapshot {
             recent_closes: recent_closes(conn).await?,
             workers: workers(conn).await?,
             reconciled: reconcile_run::latest_done(conn).await?,
+            late: counter::sums(conn, late, now - DAY_MS).await?,
         })
     }
 }

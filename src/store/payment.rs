@@ -146,3 +146,45 @@ pub async fn matchable(conn: &mut Conn, limit: i64) -> Result<Vec<String>> {
         .await?;
     rows.iter().map(|row| row.text(0)).collect()
 }
+
+/// A transaction that was told again with other content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    pub payment_id: i64,
+    /// What it was told of the second time.
+    pub order_no: String,
+    pub amount: i64,
+    pub currency: String,
+    pub told_at: i64,
+    pub is_settled: bool,
+}
+
+/// The conflicts of an order's payments, and those that name it.
+pub async fn conflicts(conn: &mut Conn, order_no: &str) -> Result<Vec<Conflict>> {
+    let rows = conn
+        .stmt(
+            "SELECT c.payment_id, c.order_no, c.amount, c.currency, c.told_at, c.settled_at FROM payment p \
+             JOIN payment_conflict c ON c.payment_id = p.id WHERE p.order_no = $1 ORDER BY c.id",
+        )
+        .bind(order_no)
+        .rows()
+        .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Conflict {
+                payment_id: row.int(0)?,
+                order_no: row.text(1)?,
+                amount: row.int(2)?,
+                currency: row.text(3)?,
+                told_at: row.int(4)?,
+                is_settled: row.opt_int(5)?.is_some(),
+            })
+        })
+        .collect()
+}
+
+/// Payments whose money goes back, longest known first.
+pub async fn refund_due(conn: &mut Conn, limit: i64) -> Result<Vec<Payment>> {
+    let sql = format!("SELECT {COLUMNS} FROM payment WHERE status = 4 ORDER BY id LIMIT $1");
+    conn.built(sql).bind(limit).rows().await?.iter().map(read).collect()
+}

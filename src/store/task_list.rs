@@ -4,7 +4,7 @@ use super::conn::{Conn, RowExt as _, Value};
 use super::db::Result;
 use super::flow::{self, Flow};
 use super::task::{self, Attempt, NEVER, Task};
-use super::{ledger, order};
+use super::{audit, ledger, order};
 use crate::core::words::{FailureKind, FundsKind, OrderStatus, ResourceType, TaskStatus};
 
 /// What to list. Empty means any.
@@ -90,6 +90,8 @@ pub struct TaskView {
     pub order: Option<OrderHead>,
     /// How many unfinished tasks have the same type and kind of failure; counted up to a limit.
     pub same_failure: Option<i64>,
+    /// Who asked for help with it, and why.
+    pub calls: Vec<audit::Note>,
 }
 
 /// Of the ledger row and the order, beside the columns of the task.
@@ -322,7 +324,8 @@ pub async fn view(conn: &mut Conn, id: i64, now: i64) -> Result<Option<TaskView>
             Some(matching(conn, &same, now).await?)
         }
     };
-    Ok(Some(TaskView { row, attempts, siblings, flow, ledger, order, same_failure }))
+    let calls = audit::notes(conn, &format!("task:{id}"), "task.help").await?;
+    Ok(Some(TaskView { row, attempts, siblings, flow, ledger, order, same_failure, calls }))
 }
 
 /// All tasks of an order or return, by id.

@@ -20,11 +20,12 @@ macro_rules! assets {
     };
 }
 
-static ASSETS: LazyLock<[Asset; 7]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
     assets![
         "tokens.css" "text/css; charset=utf-8",
         "base.css" "text/css; charset=utf-8",
         "app.js" "text/javascript; charset=utf-8",
+        "screen.js" "text/javascript; charset=utf-8",
         "vendor/htmx.min.js" "text/javascript; charset=utf-8",
         "vendor/hx-sse.min.js" "text/javascript; charset=utf-8",
         "vendor/hx-csp.min.js" "text/javascript; charset=utf-8",

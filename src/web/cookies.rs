@@ -20,6 +20,8 @@ pub enum Kind {
     Notice,
     /// That this browser signed in before.
     Device,
+    /// A screen on the wall.
+    Screen,
 }
 
 pub fn name(url: &PublicUrl, kind: Kind) -> &'static str {
@@ -29,11 +31,13 @@ pub fn name(url: &PublicUrl, kind: Kind) -> &'static str {
         (true, Kind::Language) => "__Host-hb_lang",
         (true, Kind::Notice) => "__Host-hb_notice",
         (true, Kind::Device) => "__Host-hb_device",
+        (true, Kind::Screen) => "__Host-hb_screen",
         (false, Kind::Session) => "hb",
         (false, Kind::Form) => "hb_form",
         (false, Kind::Language) => "hb_lang",
         (false, Kind::Notice) => "hb_notice",
         (false, Kind::Device) => "hb_device",
+        (false, Kind::Screen) => "hb_screen",
     }
 }
 
@@ -44,6 +48,7 @@ pub fn make(url: &PublicUrl, kind: Kind, value: String) -> Cookie<'static> {
         Kind::Form => cookie.same_site(SameSite::Strict),
         Kind::Language => cookie.same_site(SameSite::Lax).max_age(Duration::days(365)),
         Kind::Notice => cookie.same_site(SameSite::Lax).max_age(Duration::seconds(60)),
+        Kind::Screen => cookie.same_site(SameSite::Lax).max_age(Duration::days(400)),
         Kind::Device => cookie.same_site(SameSite::Strict).max_age(Duration::days(90)),
     };
     cookie.build()

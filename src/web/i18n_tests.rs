@@ -132,6 +132,9 @@ fn every_word_of_the_glossary_is_translated() {
     need("action", Action::ALL.iter().map(|w| w.word()).collect());
     need("trigger", Trigger::ALL.iter().map(|w| w.word()).collect());
     need("outcome", AttemptOutcome::ALL.iter().map(|w| w.word()).collect());
+    need("payment_means", PaymentStatus::ALL.iter().map(|w| w.word()).collect());
+    need("return", vec!["accepted", "owed", "completed"]);
+    need("screen", vec!["open", "waiting", "revoked", "code_ran_out"]);
     need("run", RunStatus::ALL.iter().map(|w| w.word()).collect());
     need("diff", DiffClass::ALL.iter().map(|w| w.word()).collect());
     need("diff_means", DiffClass::ALL.iter().map(|w| w.word()).collect());

@@ -55,7 +55,7 @@ async fn tick(core: Core, sender: watch::Sender<Option<Arc<Snapshot>>>, stopping
 /// The figures of this moment.
 pub async fn read(core: &Core) -> Result<Snapshot> {
     let mut conn = core.db.snapshot().await?;
-    let snapshot = Snapshot::read(&mut conn, counters::FAILED, counters::SUCCEEDED, core.now()).await?;
+    let snapshot = Snapshot::read(&mut conn, counters::FAILED, counters::SUCCEEDED, counters::LATE, core.now()).await?;
     conn.done().await?;
     Ok(snapshot)
 }

@@ -9,6 +9,9 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub const OVERVIEW: &str = "/";
 pub const TASKS: &str = "/tasks";
 pub const ORDERS: &str = "/orders";
+pub const REFUNDS: &str = "/refunds";
+pub const SCREENS: &str = "/admin/screens";
+pub const WALL: &str = "/wall";
 pub const RECONCILE: &str = "/reconcile";
 pub const RETURNS: &str = "/returns";
 pub const ACCOUNT: &str = "/account";
@@ -32,6 +35,10 @@ pub fn reconcile_run(id: i64) -> String {
     format!("/reconcile/{id}")
 }
 
+pub fn wall(screen: i64) -> String {
+    format!("/wall/{screen}")
+}
+
 pub fn retries(id: i64) -> String {
     format!("/tasks/{id}/retries")
 }
@@ -42,6 +49,25 @@ pub fn closures(id: i64) -> String {
 
 pub fn order(no: &str) -> String {
     format!("/orders/{}", encode(no))
+}
+
+/// The page that asks why a buyer's name is looked at, and where the answer goes.
+pub fn reveals(no: &str) -> String {
+    format!("{}/reveals", order(no))
+}
+
+/// The page that asks whether a payment is taken as it is.
+pub fn acceptances(no: &str, payment: i64) -> String {
+    format!("{}/payments/{payment}/acceptances", order(no))
+}
+
+/// The page that asks whether a tombstone is lifted.
+pub fn tombstone(no: &str) -> String {
+    format!("{}/tombstone/lifts", order(no))
+}
+
+pub fn calls(id: i64) -> String {
+    format!("/tasks/{id}/calls")
 }
 
 /// The task list under a filter; pairs without a value are left out.

@@ -11,7 +11,9 @@ use super::desk::Desk;
 use super::extract::Part;
 use super::notice::Notice;
 use super::trouble::Oops;
-use super::view::{account, error, gate, order, orders, overview, reconcile, returns, task, tasks};
+use super::view::{
+    account, confirm, error, gate, order, orders, overview, reconcile, refunds, returns, screens, task, tasks, wall,
+};
 
 pub type Answer = Result<Response, Oops>;
 
@@ -53,6 +55,10 @@ pages!(
     order::OrderPage,
     reconcile::ReconcilePage,
     returns::ReturnsPage,
+    refunds::RefundsPage,
+    confirm::ConfirmPage,
+    screens::ScreensPage,
+    wall::CodePage,
     account::AccountPage,
     gate::LoginPage,
     gate::SetupPage,
@@ -73,6 +79,15 @@ pub fn page_as(page: &impl Page, part: Part, status: StatusCode) -> Answer {
         (VARY, HeaderValue::from_static("HX-Request, HX-Target, Cookie, Accept-Language")),
     ];
     Ok((status, headers, html).into_response())
+}
+
+/// A page that has no parts.
+pub fn whole(page: &impl Template) -> Answer {
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    Ok((headers, page.render()?).into_response())
 }
 
 /// After an act: to the page that shows it, with what is to be said there.

@@ -2,3 +2,4 @@
 //! `target/screenshots/`.
 
 mod acting;
+mod wall;

@@ -9,6 +9,7 @@ mod returns;
 mod roles;
 mod safety;
 mod tasks;
+mod wall;
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,13 @@ async fn the_table_of_routes_holds_for_every_role(db: TestDb) {
 
 /// What a role that may act is the last to see: the acts of this test move nothing they are not meant to.
 fn address(route: &Route, task: i64) -> String {
-    route.path.replace("{id}", &task.to_string()).replace("{no}", "A1").replace("{file}", "app.js")
+    route
+        .path
+        .replace("{id}", &task.to_string())
+        .replace("{no}", "A1")
+        .replace("{file}", "app.js")
+        .replace("{run}", "1")
+        .replace("{screen}", "1")
 }
 
 #[derive(Debug, PartialEq, Eq)]

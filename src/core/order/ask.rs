@@ -75,7 +75,11 @@ async fn ask_one(core: &Core, channel: &dyn PaymentChannel, order_no: &str) -> R
         Asked::Unknown(why) => {
             tracing::debug!(order.no = order_no, error = why, "the channel doesn't know whether an order is paid");
             if postpone(core, order_no).await? {
-                tracing::warn!(order.no = order_no, error = why, "the channel never knew; a person decides about the order");
+                tracing::warn!(
+                    order.no = order_no,
+                    error = why,
+                    "the channel never knew; a person decides about the order"
+                );
             }
             Ok(())
         }

@@ -11,7 +11,7 @@ use crate::core::{Core, Error, Result, counters, task as core_task};
 use crate::store::counter::Counts;
 use crate::store::order::{Closing, DueOrder, Order};
 use crate::store::task::{Due, NewTask, Task};
-use crate::store::{self, Conn, Decision, asking, counter, order, payment, task};
+use crate::store::{self, Conn, Decision, asking, audit, counter, order, payment, task};
 
 /// The reason a timeout gives; it closes nothing before the deadline.
 pub const TIMEOUT: &str = "timeout";
@@ -197,6 +197,46 @@ pub(super) async fn refuse_unadopted(
         })
         .collect();
     task::fail(conn, &failures, now, &format!("trigger:{}", Trigger::Outbox)).await
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifted {
+    Lifted,
+    /// The order came, the tombstone ran out, or somebody lifted it before.
+    NoTombstone,
+}
+
+/// A lead lifts a tombstone: the order of that number may be placed again (R15).
+///
+/// # Errors
+/// `Invalid` for a reason that can't be taken.
+pub async fn lift_tombstone(core: &Core, actor: &Actor, order_no: &str, reason: &str) -> Result<Lifted> {
+    text::check_text(reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
+    let now = core.now();
+    let work = Arc::new((order_no.to_owned(), actor.to_string(), reason.to_owned()));
+    let lifted = core.db.write(move |conn| {
+        let work = work.clone();
+        Box::pin(async move {
+            let (order_no, actor, reason) = &*work;
+            let Some(order) = order::lock(conn, order_no).await?.filter(Order::is_tombstone) else {
+                return Ok(Decision::Rollback(Lifted::NoTombstone));
+            };
+            if order::lift_tombstone(conn, order.id).await? != 1 {
+                return Err(store::Error::broken(format!("the tombstone of {order_no} went under its lock")));
+            }
+            let entry = audit::Entry {
+                at: now,
+                actor,
+                action: "order.lift_tombstone",
+                target: &format!("order:{order_no}"),
+                reason: Some(reason),
+                detail: serde_json::json!({"closed_at": order.closed_at, "closed_by": order.closed_by}),
+            };
+            audit::insert(conn, &entry).await?;
+            Ok(Decision::Commit(Lifted::Lifted))
+        })
+    });
+    Ok(lifted.await?)
 }
 
 /// The task that gives back, or settles, what a hold has left.

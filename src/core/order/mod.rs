@@ -5,6 +5,7 @@ pub mod close;
 pub mod complete;
 pub mod late;
 pub mod late_plan;
+pub mod look;
 pub mod pay;
 pub mod place;
 pub mod reduce;

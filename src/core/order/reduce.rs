@@ -9,7 +9,8 @@ use crate::core::text::{self, FieldError};
 use crate::core::words::{Action, OrderStatus, ResourceType, source};
 use crate::core::{Core, Error, Result};
 use crate::store::counter::Counts;
-use crate::store::order::{Order, Reduction};
+use crate::store::order::Order;
+use crate::store::reduction::{self, Reduction};
 use crate::store::task::NewTask;
 use crate::store::{self, Conn, Decision, counter, order, payment, task};
 
@@ -75,7 +76,7 @@ async fn reduce_one(
     let Some(order) = order::lock(conn, &reduce.order_no).await?.filter(|order| !order.is_tombstone()) else {
         return Ok(Decision::Rollback(Reduced::UnknownOrder));
     };
-    if order::is_reduced(conn, &order.order_no, &reduce.reference).await? {
+    if reduction::is_known(conn, &order.order_no, &reduce.reference).await? {
         return Ok(Decision::Rollback(Reduced::AlreadyReduced));
     }
     if order.status != OrderStatus::Pending {
@@ -100,9 +101,8 @@ async fn reduce_one(
         "amount_before": order.amount,
         "holds": parts.iter().map(|((t, key), qty)| serde_json::json!([t.word(), key, qty])).collect::<Vec<_>>(),
     });
-    let reduction =
-        Reduction { reference: reduce.reference.clone(), amount: reduce.amount, body: body.to_string(), at: now };
-    order::insert_reduction(conn, &order.order_no, &reduction).await?;
+    let new = Reduction { reference: reduce.reference.clone(), amount: reduce.amount, body: body.to_string(), at: now };
+    reduction::insert(conn, &order.order_no, &new).await?;
     order::set_amount(conn, order.id, reduce.amount).await?;
     task::insert(conn, &tasks, now).await?;
     look_at_payments_again(conn, &Order { amount: reduce.amount, ..order }, now, core).await?;

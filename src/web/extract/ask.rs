@@ -92,8 +92,17 @@ impl Ask {
 
 /// The page whose act this is: an act can't be opened.
 fn page_of(act: &str) -> String {
-    let task = act.strip_prefix("/tasks/").and_then(|rest| rest.split_once('/'));
-    task.map_or_else(|| "/".to_owned(), |(id, _)| format!("/tasks/{id}"))
+    for group in ["tasks", "orders"] {
+        let one = act.strip_prefix(&format!("/{group}/")).and_then(|rest| rest.split_once('/'));
+        if let Some((id, _)) = one {
+            return format!("/{group}/{id}");
+        }
+    }
+    match act {
+        "/wall" | "/admin/screens" => act.to_owned(),
+        "/reconcile/runs" => "/reconcile".to_owned(),
+        _ => "/".to_owned(),
+    }
 }
 
 fn part(headers: &HeaderMap) -> Part {

@@ -8,4 +8,4 @@ mod visit;
 
 pub use ask::{Ask, Part};
 pub use form::Checked;
-pub use visit::{Admin, As, Guest, Lead, Need, Operator, Viewer, Visit};
+pub use visit::{Admin, As, Guest, Lead, Need, Operator, Service, Viewer, Visit};

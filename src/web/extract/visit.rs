@@ -45,6 +45,8 @@ macro_rules! needs {
 needs! {
     /// Anyone who is signed in.
     Viewer = Role::Viewer;
+    /// Whoever looks after callers.
+    Service = Role::Service;
     Operator = Role::Operator;
     Lead = Role::Lead;
     Admin = Role::Admin;
@@ -126,6 +128,7 @@ impl Visit {
         let mut s = self.face().shell(&self.eye, &self.ask, section);
         s.flash = self.notice.map(|notice| notice.flash(self.eye.lang));
         s.plain_http = self.plain_http;
+        s.is_admin = self.may(Role::Admin);
         s
     }
 

@@ -9,9 +9,11 @@ mod gate;
 mod orders;
 mod overview;
 mod reconcile;
+mod refunds;
 mod returns;
 mod task;
 mod tasks;
+mod wall;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -47,7 +49,10 @@ const fn route(method: &'static str, path: &'static str, who: Who, handler: fn()
 
 const ANYONE: Who = Who::Anyone;
 const VIEWER: Who = Who::From(Role::Viewer);
+const SERVICE: Who = Who::From(Role::Service);
 const OPERATOR: Who = Who::From(Role::Operator);
+const LEAD: Who = Who::From(Role::Lead);
+const ADMIN: Who = Who::From(Role::Admin);
 
 /// Every address of the console.
 pub const ROUTES: &[Route] = &[
@@ -62,14 +67,30 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/events", VIEWER, || get(events::stream)),
     route("GET", "/tasks", VIEWER, || get(tasks::list)),
     route("GET", "/tasks/{id}", VIEWER, || get(task::show)),
+    route("POST", "/tasks/{id}/calls", SERVICE, || post(task::call)),
     route("POST", "/tasks/{id}/retries", OPERATOR, || post(task::retry)),
     route("POST", "/tasks/{id}/closures", OPERATOR, || post(task::close)),
     route("GET", "/orders", VIEWER, || get(orders::search)),
     route("GET", "/orders/{no}", VIEWER, || get(orders::show)),
+    route("GET", "/orders/{no}/reveals", SERVICE, || get(orders::ask_reveal)),
+    route("POST", "/orders/{no}/reveals", SERVICE, || post(orders::reveal)),
+    route("GET", "/orders/{no}/payments/{id}/acceptances", LEAD, || get(orders::ask_accept)),
+    route("POST", "/orders/{no}/payments/{id}/acceptances", LEAD, || post(orders::accept)),
+    route("GET", "/orders/{no}/tombstone/lifts", LEAD, || get(orders::ask_lift)),
+    route("POST", "/orders/{no}/tombstone/lifts", LEAD, || post(orders::lift)),
+    route("GET", "/refunds", VIEWER, || get(refunds::list)),
     route("GET", "/reconcile", VIEWER, || get(reconcile::show)),
     route("GET", "/reconcile/{run}", VIEWER, || get(reconcile::show_run)),
     route("POST", "/reconcile/runs", OPERATOR, || post(reconcile::run)),
     route("GET", "/returns", VIEWER, || get(returns::list)),
+    route("GET", "/admin/screens", ADMIN, || get(wall::list)),
+    route("POST", "/admin/screens", ADMIN, || post(wall::register)),
+    route("POST", "/admin/screens/{id}/revocations", ADMIN, || post(wall::revoke)),
+    route("GET", "/wall", ANYONE, || get(wall::show_code)),
+    route("POST", "/wall", ANYONE, || post(wall::open)),
+    route("GET", "/wall/{screen}", ANYONE, || get(wall::show)),
+    route("GET", "/wall/{screen}/tiles", ANYONE, || get(wall::tiles)),
+    route("GET", "/wall/{screen}/events", ANYONE, || get(wall::stream)),
     route("GET", "/account", VIEWER, || get(account::show)),
     route("POST", "/account", VIEWER, || post(account::save)),
     route("POST", "/account/sessions/end", VIEWER, || post(account::end_session)),

@@ -1,18 +1,28 @@
-//! Finding an order, and showing it.
+//! Finding an order, showing it, and what a person may do with it: look at the buyer's name, take a payment as
+//! it is, lift a tombstone. Each act has a page of its own that asks why.
 
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use serde::Deserialize;
 
+use crate::core::order::close::{Lifted, lift_tombstone};
+use crate::core::order::look::reveal_buyer;
+use crate::core::order::pay::{Accepted, accept_payment};
 use crate::core::text;
-use crate::store::order_view;
+use crate::core::words::Role;
+use crate::store::order_search;
+use crate::store::order_view::{self, OrderView};
 use crate::web::desk::Desk;
-use crate::web::extract::{As, Viewer};
+use crate::web::extract::{As, Checked, Lead, Service, Viewer, Visit};
+use crate::web::notice::Notice;
 use crate::web::paths;
 use crate::web::render::{self, Answer};
-use crate::web::view::Section;
+use crate::web::trouble::Oops;
+use crate::web::view::confirm::ConfirmPage;
 use crate::web::view::error::Trouble;
-use crate::web::view::order::OrderPage;
+use crate::web::view::order::{May, OrderPage};
 use crate::web::view::orders::OrdersPage;
+use crate::web::view::{Section, format};
 
 const HITS: usize = 50;
 
@@ -22,14 +32,18 @@ pub struct Asked {
     q: String,
 }
 
-/// What was typed may have stray spaces, other case, or be a part of the number. One hit opens.
+/// What was typed may have stray spaces, other case, or be a part of the number, or name the order in another
+/// way. One hit opens.
 pub async fn search(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Query(asked): Query<Asked>) -> Answer {
     let typed = asked.q.trim();
-    if !typed.is_empty() && text::check_text(typed, text::NUMBER_MAX).is_err() {
+    if !typed.is_empty() && text::check_text(typed, text::KEY_MAX).is_err() {
         return Err(visit.oops(Trouble::BadRequest));
     }
     let mut conn = desk.app.core.db.read().await?;
-    let hits = order_view::search(&mut conn, typed, HITS + 1).await?;
+    let hits = match typed {
+        "" => order_search::newest(&mut conn, HITS + 1).await?,
+        typed => order_search::search(&mut conn, typed, HITS + 1, visit.may(Role::Service)).await?,
+    };
     if let ([only], false) = (hits.as_slice(), typed.is_empty()) {
         return render::see_other(&paths::order(&only.order_no));
     }
@@ -39,12 +53,164 @@ pub async fn search(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Query(a
 }
 
 pub async fn show(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Path(no): Path<String>) -> Answer {
-    if text::check_text(&no, text::NUMBER_MAX).is_err() {
+    let view = find(&desk, &visit, &no).await?;
+    shown(&desk, &visit, &view, None)
+}
+
+async fn find(desk: &Desk, visit: &Visit, no: &str) -> Result<OrderView, Oops> {
+    if text::check_text(no, text::NUMBER_MAX).is_err() {
         return Err(visit.oops(Trouble::OrderUnknown));
     }
     let mut conn = desk.app.core.db.read().await?;
-    let view = order_view::view(&mut conn, &no).await?;
-    let view = view.ok_or_else(|| visit.oops(Trouble::OrderUnknown))?;
-    let page = OrderPage::new(visit.shell(Section::Orders), &visit.eye, &view, desk.max_failures());
-    render::page(&page, visit.ask.part)
+    order_view::view(&mut conn, no).await?.ok_or_else(|| visit.oops(Trouble::OrderUnknown))
+}
+
+fn shown(desk: &Desk, visit: &Visit, view: &OrderView, buyer: Option<&str>) -> Answer {
+    let may = May { decide: visit.may(Role::Lead), reveal: visit.may(Role::Service), buyer };
+    let mut s = visit.shell(Section::Orders);
+    s.here = paths::order(&view.order.order_no);
+    render::page(&OrderPage::new(s, &visit.eye, view, desk.max_failures(), may), visit.ask.part)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ReasonForm {
+    reason: String,
+}
+
+impl ReasonForm {
+    /// The reason, or nothing when it can't be one.
+    fn reason(&self) -> Option<&str> {
+        let reason = self.reason.trim();
+        text::check_text(reason, text::REASON_MAX).is_ok().then_some(reason)
+    }
+}
+
+/// What a page that asks is about.
+struct Question<'a> {
+    title: &'a str,
+    text: &'a str,
+    button: &'a str,
+    action: String,
+    facts: Vec<(String, String)>,
+}
+
+/// The page that asks; `form` when it was sent and its reason can't be taken.
+fn ask(visit: &Visit, no: &str, question: Question<'_>, form: Option<&ReasonForm>) -> Answer {
+    let lang = visit.eye.lang;
+    let mut s = visit.shell(Section::Orders);
+    s.here = question.action.clone();
+    let page = ConfirmPage {
+        s,
+        title: lang.f(question.title, &[("order", &no)]),
+        text: lang.t(question.text).to_owned(),
+        facts: question.facts,
+        action: question.action,
+        button: lang.t(question.button).to_owned(),
+        back: paths::order(no),
+        reason: form.map(|form| form.reason.clone()).unwrap_or_default(),
+        problem: form.map(|_| lang.t("task.reason_problem").to_owned()).unwrap_or_default(),
+    };
+    let status = if form.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    render::page_as(&page, visit.ask.part, status)
+}
+
+fn reveal_question(no: &str) -> Question<'_> {
+    Question {
+        title: "confirm.reveal",
+        text: "confirm.reveal_text",
+        button: "confirm.reveal_button",
+        action: paths::reveals(no),
+        facts: Vec::new(),
+    }
+}
+
+pub async fn ask_reveal(State(desk): State<Desk>, As(visit, ..): As<Service>, Path(no): Path<String>) -> Answer {
+    find(&desk, &visit, &no).await?;
+    ask(&visit, &no, reveal_question(&no), None)
+}
+
+/// Shows the order once with its buyer; the audit log says who looked and why.
+pub async fn reveal(
+    State(desk): State<Desk>,
+    As(visit, ..): As<Service>,
+    Path(no): Path<String>,
+    Checked(form): Checked<ReasonForm>,
+) -> Answer {
+    let view = find(&desk, &visit, &no).await?;
+    let Some(reason) = form.reason() else { return ask(&visit, &no, reveal_question(&no), Some(&form)) };
+    let buyer = reveal_buyer(&desk.app.core, &visit.actor(), &no, reason).await?;
+    shown(&desk, &visit, &view, buyer.as_deref())
+}
+
+fn accept_question<'a>(visit: &Visit, view: &OrderView, payment: i64) -> Result<Question<'a>, Oops> {
+    let lang = visit.eye.lang;
+    let own = view.payments.iter().find(|p| p.id == payment).ok_or_else(|| visit.oops(Trouble::NotFound))?;
+    let facts = vec![
+        (lang.t("order.to_pay").to_owned(), format::money(view.order.amount, &view.order.currency)),
+        (lang.t("confirm.arrived").to_owned(), format::money(own.amount, &own.currency)),
+    ];
+    let action = paths::acceptances(&view.order.order_no, payment);
+    Ok(Question {
+        title: "confirm.accept",
+        text: "confirm.accept_text",
+        button: "confirm.accept_button",
+        action,
+        facts,
+    })
+}
+
+pub async fn ask_accept(
+    State(desk): State<Desk>,
+    As(visit, ..): As<Lead>,
+    Path((no, payment)): Path<(String, String)>,
+) -> Answer {
+    let payment = payment.parse().map_err(|_| visit.oops(Trouble::NotFound))?;
+    let view = find(&desk, &visit, &no).await?;
+    ask(&visit, &no, accept_question(&visit, &view, payment)?, None)
+}
+
+pub async fn accept(
+    State(desk): State<Desk>,
+    As(visit, ..): As<Lead>,
+    Path((no, payment)): Path<(String, String)>,
+    Checked(form): Checked<ReasonForm>,
+) -> Answer {
+    let payment = payment.parse().map_err(|_| visit.oops(Trouble::NotFound))?;
+    let view = find(&desk, &visit, &no).await?;
+    let question = accept_question(&visit, &view, payment)?;
+    let Some(reason) = form.reason() else { return ask(&visit, &no, question, Some(&form)) };
+    let notice = match accept_payment(&desk.app.core, &visit.actor(), payment, reason).await? {
+        Accepted::Accepted => Notice::PaymentAccepted,
+        Accepted::NotPending | Accepted::NotRecorded | Accepted::Unknown => Notice::PaymentNotAccepted,
+    };
+    render::then(&desk, &paths::order(&no), notice)
+}
+
+fn lift_question(no: &str) -> Question<'_> {
+    Question {
+        title: "confirm.lift",
+        text: "confirm.lift_text",
+        button: "confirm.lift_button",
+        action: paths::tombstone(no),
+        facts: Vec::new(),
+    }
+}
+
+pub async fn ask_lift(State(desk): State<Desk>, As(visit, ..): As<Lead>, Path(no): Path<String>) -> Answer {
+    find(&desk, &visit, &no).await?;
+    ask(&visit, &no, lift_question(&no), None)
+}
+
+pub async fn lift(
+    State(desk): State<Desk>,
+    As(visit, ..): As<Lead>,
+    Path(no): Path<String>,
+    Checked(form): Checked<ReasonForm>,
+) -> Answer {
+    let Some(reason) = form.reason() else { return ask(&visit, &no, lift_question(&no), Some(&form)) };
+    match lift_tombstone(&desk.app.core, &visit.actor(), &no, reason).await? {
+        Lifted::Lifted => render::then(&desk, paths::ORDERS, Notice::Lifted),
+        Lifted::NoTombstone => render::then(&desk, paths::ORDERS, Notice::NoTombstone),
+    }
 }

@@ -6,12 +6,13 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 
 use crate::core::account::{CONFIRM_MS, Confirmed};
+use crate::core::order::look::ask_for_help;
 use crate::core::release::act::{self, ForceClose, ForceClosed, Resolution, Retried};
 use crate::core::words::{ResourceType, Role};
 use crate::core::{Error, text};
 use crate::store::task_list::{self, TaskView};
 use crate::web::desk::Desk;
-use crate::web::extract::{As, Checked, Operator, Viewer, Visit};
+use crate::web::extract::{As, Checked, Operator, Service, Viewer, Visit};
 use crate::web::notice::Notice;
 use crate::web::paths;
 use crate::web::render::{self, Answer};
@@ -24,7 +25,27 @@ pub async fn show(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Path(id):
     let view = find(&desk, &visit, &id).await?;
     let forms = forms(&visit, &view);
     let max = desk.max_failures();
-    render::page(&TaskPage::new(visit.shell(Section::Tasks), &visit.eye, &view, max, forms), visit.ask.part)
+    let mut page = TaskPage::new(visit.shell(Section::Tasks), &visit.eye, &view, max, forms);
+    if visit.may(Role::Service) && !visit.may(Role::Operator) && view.row.status.is_unfinished() {
+        page.call_href = paths::calls(view.row.id);
+    }
+    render::page(&page, visit.ask.part)
+}
+
+/// Somebody who looks after callers asks those who run the tasks to look at one.
+pub async fn call(
+    State(desk): State<Desk>,
+    As(visit, ..): As<Service>,
+    Path(id): Path<String>,
+    Checked(form): Checked<RetryForm>,
+) -> Answer {
+    let id = number(&visit, &id)?;
+    match ask_for_help(&desk.app.core, &visit.actor(), id, form.reason.trim()).await {
+        Ok(true) => render::then(&desk, &paths::task(id), Notice::Called(id)),
+        Ok(false) => Err(visit.oops(Trouble::TaskGone)),
+        Err(Error::Invalid(_)) => Err(visit.oops(Trouble::BadRequest)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -3,6 +3,7 @@
 //! `content` is the part below the bar, `live` the part that renews itself.
 
 pub mod account;
+pub mod confirm;
 pub mod error;
 pub mod format;
 pub mod gate;
@@ -12,10 +13,13 @@ pub mod order;
 pub mod orders;
 pub mod overview;
 pub mod reconcile;
+pub mod refunds;
 pub mod returns;
+pub mod screens;
 pub mod shell;
 pub mod task;
 pub mod tasks;
+pub mod wall;
 
 #[cfg(test)]
 mod samples;

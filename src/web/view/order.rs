@@ -1,18 +1,26 @@
 //! One order: first what can be said to the caller, then each thing it reserved as held, coming back,
-//! returned or in need of help, then what happened, newest first. Words only where they are certain.
+//! returned or in need of help, then what happened, newest first, payments with what they lacked, rounds and
+//! returns. Words only where they are certain.
 
+mod money;
+mod parts;
+mod sentence;
 mod story;
 
 use askama::Template;
 
 use super::mark::Caller;
 use super::tasks::Row;
-use super::{Eye, Mark, Section, Shell, Stamp, format};
-use crate::core::words::{Action, FundsKind, OrderStatus, ResourceType, TaskStatus};
-use crate::store::order_view::{HoldRow, OrderView};
-use crate::store::payment;
-use crate::store::task_list::TaskRow;
+use super::{Eye, Link, Mark, Section, Shell, Stamp, format};
+use crate::core::words::{FundsKind, OrderStatus, ResourceType};
+use crate::store::order_view::{HoldRow, OrderView, ReturnView};
 use crate::web::i18n::Lang;
+use crate::web::paths;
+
+use money::{PaymentRow, payment_row};
+use parts::Part;
+
+pub use money::lacking;
 
 #[derive(Template)]
 #[template(path = "pages/order.html", blocks = ["content"])]
@@ -28,7 +36,14 @@ pub struct OrderPage {
     pub tasks: Vec<Row>,
     pub lines: Vec<Line>,
     pub amount: String,
-    pub payments: Vec<Payment>,
+    pub payments: Vec<PaymentRow>,
+    /// What each round held, once there is more than one.
+    pub rounds: Vec<RoundRow>,
+    pub returns: Vec<ReturnRow>,
+    /// Acts of a person on the whole order.
+    pub acts: Vec<Link>,
+    /// Nothing where the reader may not ask for it, or it is shown.
+    pub reveal: Option<Link>,
     pub facts: Vec<(String, String)>,
 }
 
@@ -39,9 +54,6 @@ pub struct Resource {
     pub qty: String,
     pub mark: Mark,
     pub when: String,
-    pub state: Caller,
-    /// As it is called within a sentence to the caller.
-    pub spoken: String,
 }
 
 /// One entry of the timeline: who, what, before → after.
@@ -64,74 +76,128 @@ pub struct Line {
     pub price: String,
 }
 
-pub struct Payment {
+/// What a round held of one thing, and what became of it.
+pub struct RoundRow {
+    pub round: i64,
+    pub what: String,
+    pub key: String,
+    pub qty: String,
     pub mark: Mark,
-    pub channel: String,
-    pub txn: String,
-    pub amount: String,
-    pub at: Stamp,
+}
+
+/// A return of the order.
+pub struct ReturnRow {
+    pub return_no: String,
+    pub mark: Mark,
+    pub lines: Vec<String>,
+    pub at: Option<Stamp>,
+    pub tasks: Vec<Row>,
+}
+
+/// What the reader may do and see beyond reading.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct May<'a> {
+    /// Accept payments, lift a tombstone.
+    pub decide: bool,
+    /// Ask for the buyer's name.
+    pub reveal: bool,
+    /// The buyer, revealed for this answer.
+    pub buyer: Option<&'a str>,
 }
 
 impl OrderPage {
-    pub fn new(mut s: Shell, eye: &Eye, view: &OrderView, max_failures: i64) -> OrderPage {
+    pub fn new(mut s: Shell, eye: &Eye, view: &OrderView, max_failures: i64, may: May<'_>) -> OrderPage {
         s.section = Section::Orders;
         let (lang, order) = (eye.lang, &view.order);
-        let resources: Vec<Resource> = view.holds.iter().map(|hold| resource(eye, view, hold)).collect();
+        let parts = parts::parts(eye, view);
         OrderPage {
             order_no: order.order_no.clone(),
             mark: Mark::order(lang, order.status),
             tombstone: order.is_tombstone(),
-            sentence: story::sentence(eye, view, &resources),
-            certain: story::certainty(lang, view, &resources),
+            sentence: sentence::sentence(eye, view, &parts),
+            certain: story::certainty(lang, view, &parts),
             events: story::events(eye, view),
             tasks: view.tasks.iter().map(|t| Row::new(eye, t, max_failures)).collect(),
             lines: lines(view),
             amount: format::amount(order.amount, &order.currency),
-            payments: view.payments.iter().map(|p| payment_row(eye, p)).collect(),
-            facts: facts(eye, view),
-            resources,
+            payments: view.payments.iter().map(|p| payment_row(eye, view, p, may.decide)).collect(),
+            rounds: rounds(eye, view),
+            returns: view.returns.iter().map(|r| return_row(eye, r, max_failures)).collect(),
+            acts: acts(lang, view, may),
+            reveal: reveal(lang, view, may),
+            facts: facts(eye, view, may),
+            resources: parts.iter().map(|part| resource(eye, view, part)).collect(),
             s,
         }
     }
 }
 
-/// The task that settles or gives back this hold, the one that matters most first.
-fn task_of<'a>(view: &'a OrderView, hold: &HoldRow) -> Option<&'a TaskRow> {
-    let mine = view.tasks.iter().filter(|t| {
-        t.round == hold.round
-            && t.resource == hold.resource
-            && t.key == hold.key
-            && matches!(t.action, Action::Release | Action::Settle)
-            && t.status != TaskStatus::Superseded
-    });
-    // A release that was asked for in part (reduce) may stand beside the one of the close.
-    mine.max_by_key(|t| (t.status.is_unfinished(), t.status == TaskStatus::ForceClosed, t.id))
+fn acts(lang: Lang, view: &OrderView, may: May<'_>) -> Vec<Link> {
+    let lift = view.order.is_tombstone() && may.decide;
+    let text = || lang.t("order.lift").to_owned();
+    lift.then(|| Link { href: paths::tombstone(&view.order.order_no), text: text() }).into_iter().collect()
 }
 
-fn resource(eye: &Eye, view: &OrderView, hold: &HoldRow) -> Resource {
+fn reveal(lang: Lang, view: &OrderView, may: May<'_>) -> Option<Link> {
+    let is_hidden = may.reveal && may.buyer.is_none() && !view.order.is_tombstone();
+    let text = || lang.t("order.reveal").to_owned();
+    is_hidden.then(|| Link { href: paths::reveals(&view.order.order_no), text: text() })
+}
+
+fn rounds(eye: &Eye, view: &OrderView) -> Vec<RoundRow> {
+    if view.holds.iter().all(|hold| hold.round == 1) {
+        return Vec::new();
+    }
     let lang = eye.lang;
-    let task = task_of(view, hold);
-    let state = state(view.order.status, task);
-    let when = match (state, task) {
-        (Caller::Held, _) => lang.f("order.held_until", &[("at", &eye.stamp(view.order.pay_deadline).spoken())]),
-        (Caller::Returned, Some(t)) => t.finished_at.map(|at| eye.stamp(at).short()).unwrap_or_default(),
-        (Caller::Bought, Some(t)) => t.finished_at.map(|at| eye.stamp(at).short()).unwrap_or_default(),
-        (Caller::ComingBack, Some(t)) if t.retry > 0 => {
-            lang.f("order.next_try", &[("at", &super::tasks::next_text(eye, t))])
+    let row = |part: Part<'_>| RoundRow {
+        round: part.hold.round,
+        what: thing(lang, part.hold.resource, part.hold.funds).to_owned(),
+        key: part.hold.key.clone(),
+        qty: format::quantity(lang, part.hold.resource, part.qty, part.hold.funds, Some(&view.order.currency)),
+        mark: Mark::caller(lang, part.state),
+    };
+    view.holds.iter().flat_map(|hold| parts::of_hold(eye, view, hold)).map(row).collect()
+}
+
+fn return_row(eye: &Eye, returned: &ReturnView, max_failures: i64) -> ReturnRow {
+    let lang = eye.lang;
+    let owed = returned.tasks.iter().any(|task| task.status.is_unfinished() || task.is_owed);
+    let mark = match (returned.row.is_received, owed || !returned.row.is_tasked) {
+        (false, _) => Mark { class: "wait", icon: "wait", word: lang.word("return", "accepted") },
+        (true, true) => Mark { class: "retry", icon: "retry", word: lang.word("return", "owed") },
+        (true, false) => Mark { class: "ok", icon: "ok", word: lang.word("return", "completed") },
+    };
+    ReturnRow {
+        return_no: returned.row.return_no.clone(),
+        mark,
+        lines: returned.items.iter().map(|item| story::return_line(lang, item)).collect(),
+        at: returned.row.received_at.or(returned.row.accepted_at).map(|at| eye.stamp(at)),
+        tasks: returned.tasks.iter().map(|t| Row::new(eye, t, max_failures)).collect(),
+    }
+}
+
+fn resource(eye: &Eye, view: &OrderView, part: &Part<'_>) -> Resource {
+    let (lang, hold) = (eye.lang, part.hold);
+    let at = |at: Option<i64>| at.map(|at| eye.stamp(at).short()).unwrap_or_default();
+    let when = match (part.state, part.task) {
+        (Caller::Held, _) if view.order.status == OrderStatus::Pending => {
+            lang.f("order.held_until", &[("at", &eye.stamp(view.order.pay_deadline).spoken())])
+        }
+        (Caller::Returned | Caller::Bought, Some(task)) => at(task.finished_at),
+        (Caller::ComingBack, Some(_)) if part.next_try.is_some() => {
+            lang.f("order.next_try", &[("at", &at(part.next_try))])
         }
         (Caller::ComingBack, _) => lang.t("order.in_a_moment").to_owned(),
-        (Caller::NeedsHelp, Some(t)) => lang.f("order.with_ops", &[("task", &t.id)]),
+        (Caller::NeedsHelp, Some(task)) => lang.f("order.with_ops", &[("task", &task.id)]),
+        (Caller::NeedsHelp, None) => lang.t("order.no_task").to_owned(),
         _ => String::new(),
     };
-    let qty = format::quantity(lang, hold.resource, hold.locked, hold.funds, Some(&view.order.currency));
     Resource {
         what: thing(lang, hold.resource, hold.funds).to_owned(),
         key: hold.key.clone(),
-        spoken: spoken(lang, hold, &qty),
-        qty,
-        mark: Mark::caller(lang, state),
+        qty: format::quantity(lang, hold.resource, part.qty, hold.funds, Some(&view.order.currency)),
+        mark: Mark::caller(lang, part.state),
         when: with_end(eye, when, hold),
-        state,
     }
 }
 
@@ -143,19 +209,6 @@ fn with_end(eye: &Eye, when: String, hold: &HoldRow) -> String {
             if when.is_empty() { end } else { format!("{when} · {end}") }
         }
         None => when,
-    }
-}
-
-fn state(status: OrderStatus, task: Option<&TaskRow>) -> Caller {
-    match task.map(|t| (t.status, t.action)) {
-        None if matches!(status, OrderStatus::Paid | OrderStatus::Completed) => Caller::Bought,
-        None if status == OrderStatus::Closed => Caller::ComingBack,
-        None => Caller::Held,
-        Some((TaskStatus::Succeeded, Action::Settle)) => Caller::Bought,
-        Some((TaskStatus::Succeeded, _)) => Caller::Returned,
-        Some((TaskStatus::Manual | TaskStatus::ForceClosed, Action::Release)) => Caller::NeedsHelp,
-        Some((_, Action::Settle)) => Caller::Bought,
-        Some(_) => Caller::ComingBack,
     }
 }
 
@@ -200,16 +253,6 @@ fn lines(view: &OrderView) -> Vec<Line> {
     parsed.into_iter().take(200).map(line).collect()
 }
 
-fn payment_row(eye: &Eye, p: &payment::Payment) -> Payment {
-    Payment {
-        mark: Mark::payment(eye.lang, p.status),
-        channel: p.channel.clone(),
-        txn: masked(&p.channel_txn),
-        amount: format::money(p.amount, &p.currency),
-        at: eye.stamp(p.recorded_at),
-    }
-}
-
 /// All but the last characters of what could tell who the buyer is.
 pub fn masked(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
@@ -218,13 +261,16 @@ pub fn masked(text: &str) -> String {
     format!("••••{tail}")
 }
 
-fn facts(eye: &Eye, view: &OrderView) -> Vec<(String, String)> {
+fn facts(eye: &Eye, view: &OrderView, may: May<'_>) -> Vec<(String, String)> {
     let (lang, order) = (eye.lang, &view.order);
     if order.is_tombstone() {
         return Vec::new();
     }
     let mut facts = vec![
-        (lang.t("order.buyer").to_owned(), masked(&order.buyer)),
+        match may.buyer {
+            Some(buyer) => (lang.t("order.buyer_shown").to_owned(), buyer.to_owned()),
+            None => (lang.t("order.buyer").to_owned(), masked(&order.buyer)),
+        },
         (lang.t("col.placed").to_owned(), eye.stamp(order.placed_at).full),
         (lang.t("order.deadline").to_owned(), eye.stamp(order.pay_deadline).full),
         (lang.t("order.round").to_owned(), order.round.to_string()),

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{Empty, Eye, Mark, Section, Shell, Stamp, format};
-use crate::store::order_view::Hit;
+use crate::store::order_search::Hit;
 use crate::web::paths;
 
 #[derive(Template)]

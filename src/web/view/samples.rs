@@ -1,30 +1,47 @@
 //! One moment of a shop, as the tests of the templates show it: an order whose coupon is not back.
 
+mod door;
+mod money;
+mod reconciling;
 mod returns;
+mod screen;
 
+pub use door::*;
+pub use money::*;
+pub use reconciling::*;
 pub use returns::{returns, returns_none};
+pub use screen::*;
 
 use super::account::{AccountPage, SessionRow, Settings};
+use super::confirm::ConfirmPage;
 use super::error::{ErrorPage, HelpPage, Trouble};
 use super::gate::{LoginPage, SetupPage};
-use super::order::OrderPage;
+use super::order::{May, OrderPage};
 use super::orders::OrdersPage;
 use super::overview::OverviewPage;
 use super::reconcile::{ReconcilePage, Seen};
+use super::refunds::RefundsPage;
+use super::screens::ScreensPage;
 use super::task::{Forms, TaskPage};
 use super::tasks::TasksPage;
+use super::wall::{CodePage, WallPage};
 use super::{Eye, Flash, Section, Shell, Tone, Who, Zone};
 use crate::core::reconcile::Latest;
 use crate::core::words::{
     Action, AttemptOutcome, DiffClass, FailureKind, FundsKind, OrderStatus, PaymentStatus, ResourceType, RunStatus,
     TaskStatus, Trigger,
 };
+use crate::store::audit::Note;
 use crate::store::flow::Flow;
 use crate::store::order::Order;
-use crate::store::order_view::{Hit, HoldRow, OrderView};
+use crate::store::order_search::Hit;
+use crate::store::order_view::{HoldRow, OrderView, ReturnView};
 use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries, Worker};
-use crate::store::payment::Payment;
+use crate::store::payment::{Conflict, Payment};
 use crate::store::reconcile_run::{Diff, Run, Total};
+use crate::store::reduction::Reduction;
+use crate::store::return_order::{Item, Return};
+use crate::store::screen::Screen;
 use crate::store::task::{Attempt, Task};
 use crate::store::task_list::{Filter, LedgerNow, OrderHead, Page, TaskRow, TaskView};
 use crate::web::i18n::Lang;
@@ -138,7 +155,7 @@ fn flow(action: Action, hostile: &str) -> Flow {
     }
 }
 
-pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
+fn snapshot(hostile: &str) -> Snapshot {
     let rows = [
         (TaskStatus::Waiting, ResourceType::Stock, 212),
         (TaskStatus::Retrying, ResourceType::Stock, 3),
@@ -159,7 +176,7 @@ pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
         reason: format!("timeout{hostile}"),
         trigger: Some(Trigger::Scan),
     };
-    let snapshot = Snapshot {
+    Snapshot {
         at: NOW,
         backlog: backlog.into(),
         oldest: Some(Oldest { task: 918_090, resource: ResourceType::Coupon, created_at: NOW - 1_578_000 }),
@@ -177,8 +194,12 @@ pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
             Worker { name: "w-2".to_owned(), seen_at: NOW - 107_000 },
         ],
         reconciled: vec![reconcile_run(219, RunStatus::Done, hostile)],
-    };
-    OverviewPage::new(shell(eye, hostile), eye, &snapshot)
+        late: vec![("scan/12".to_owned(), 90), ("scan/30".to_owned(), 2)],
+    }
+}
+
+pub fn overview(eye: &Eye, hostile: &str) -> OverviewPage {
+    OverviewPage::new(shell(eye, hostile), eye, &snapshot(hostile))
 }
 
 /// A shop that has just begun: nothing is known yet, and nothing may read as 0 that wasn't counted.
@@ -230,6 +251,11 @@ pub fn task_page(eye: &Eye, status: TaskStatus, hostile: &str) -> TaskPage {
             tombstone: false,
         }),
         same_failure: Some(412),
+        calls: vec![Note {
+            at: NOW - 60_000,
+            actor: format!("operator:kim{hostile}"),
+            reason: format!("caller waits{hostile}"),
+        }],
     };
     let forms = Forms {
         retry_href: "/tasks/918207/retries".to_owned(),
@@ -275,6 +301,7 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
         funds,
         expires_at,
     };
+    let lacking = serde_json::json!([{"type": "stock", "key": format!("sku-7{hostile}"), "qty": 2}]).to_string();
     let payment = |status| Payment {
         id: 1,
         order_no: String::new(),
@@ -328,119 +355,46 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
         ],
         failed: (1..=4).map(|n| (918_207, attempt(n, hostile))).collect(),
         flow: vec![flow(Action::Lock, hostile), flow(Action::Release, hostile)],
-        payments: vec![payment(PaymentStatus::Failed)],
+        payments: vec![
+            payment(PaymentStatus::Failed),
+            Payment { id: 2, lacking: Some(lacking), ..payment(PaymentStatus::RefundDue) },
+        ],
+        reductions: vec![Reduction {
+            reference: format!("r-1{hostile}"),
+            amount: 20_900,
+            body: String::new(),
+            at: NOW - 900_000,
+        }],
+        conflicts: vec![Conflict {
+            payment_id: 2,
+            order_no: format!("HB9{hostile}"),
+            amount: 1,
+            currency: "CNY".to_owned(),
+            told_at: NOW - 500_000,
+            is_settled: false,
+        }],
+        returns: vec![returned(hostile)],
     };
-    OrderPage::new(shell(eye, hostile), eye, &view, 8)
+    let may = May { decide: true, reveal: true, buyer: None };
+    OrderPage::new(shell(eye, hostile), eye, &view, 8, may)
 }
 
-fn reconcile_run(id: i64, status: RunStatus, hostile: &str) -> Run {
-    let total = |resource: ResourceType, findings, over, under| Total {
-        resource: resource.code(),
-        keys: 3_072,
-        in_ledger: 2_214,
-        expected: 2_182,
-        explained: 31,
-        findings,
-        over,
-        under,
-    };
-    Run {
-        id,
-        resource: None,
-        status,
-        started_by: format!("operator:ops-03{hostile}"),
-        started_at: NOW - 60_000,
-        seen_at: NOW - 50_000,
-        snapshot_at: Some(NOW - 60_000),
-        finished_at: (status != RunStatus::Running).then_some(NOW - 41_000),
-        checked: 9_217,
-        totals: match status {
-            RunStatus::Done => vec![
-                total(ResourceType::Stock, 2, 2, 1),
-                total(ResourceType::Coupon, 1, 1, 0),
-                total(ResourceType::Funds, 0, 0, 0),
-            ],
-            _ => Vec::new(),
+fn returned(hostile: &str) -> ReturnView {
+    let item = |line, restock| Item { line, key: format!("sku-40318{hostile}"), qty: 1, restock };
+    ReturnView {
+        row: Return {
+            id: 1,
+            return_no: format!("R-7{hostile}"),
+            order_no: None,
+            is_received: true,
+            is_tasked: true,
+            raw: None,
+            origin: None,
+            accepted_at: Some(NOW - 400_000),
+            received_at: Some(NOW - 300_000),
         },
-        error: (status == RunStatus::Failed).then(|| format!("the database was away{hostile}")),
-    }
-}
-
-pub fn reconcile(eye: &Eye, hostile: &str) -> ReconcilePage {
-    let diff = |class: DiffClass, unexplained: i64| Diff {
-        id: 1_042,
-        run_id: 219,
-        resource: ResourceType::Stock,
-        key: format!("sku-61190{hostile}"),
-        class,
-        in_ledger: 46 + unexplained,
-        expected: 31,
-        explained: 15,
-        unexplained,
-        orders: vec![format!("HB20261111-0038850{hostile}")],
-        tasks: vec![918_204, 918_205],
-        first_seen: NOW - 86_400_000,
-    };
-    let runs = [RunStatus::Running, RunStatus::Done, RunStatus::Failed];
-    let runs: Vec<Run> = (0_i64..).zip(runs).map(|(i, status)| reconcile_run(220 - i, status, hostile)).collect();
-    let latest: Vec<Latest> = runs[1].totals.iter().map(|total| Latest { run: 219, total: total.clone() }).collect();
-    let diffs = [
-        diff(DiffClass::MissedRelease, 2),
-        diff(DiffClass::DoubleRelease, -1),
-        Diff { orders: Vec::new(), tasks: Vec::new(), ..diff(DiffClass::OrphanLock, 1) },
-        diff(DiffClass::HolderGone, 0),
-    ];
-    let seen = Seen {
-        latest: &latest,
-        snapshot_at: Some(NOW - 60_000),
-        diffs: &diffs,
-        runs: &runs,
-        only: None,
-        may_run: true,
-    };
-    ReconcilePage::new(shell(eye, hostile), eye, &seen)
-}
-
-/// Nothing was ever compared; somebody may begin.
-pub fn reconcile_empty(eye: &Eye) -> ReconcilePage {
-    let seen = Seen { latest: &[], snapshot_at: None, diffs: &[], runs: &[], only: None, may_run: true };
-    ReconcilePage::new(shell(eye, ""), eye, &seen)
-}
-
-pub fn account(eye: &Eye, hostile: &str) -> AccountPage {
-    let session = |here| SessionRow {
-        handle: format!("abc{hostile}"),
-        agent: format!("Mozilla/5.0 (X11; Linux x86_64) Chrome/140{hostile}"),
-        address: format!("192.0.2.7{hostile}"),
-        signed_in: eye.stamp(NOW - 3_600_000),
-        seen: eye.ago(NOW - 5_000),
-        here,
-    };
-    let settings =
-        Settings { language: Some(eye.lang.tag().to_owned()), zone: Some("Asia/Shanghai".to_owned()), theme: None };
-    AccountPage::new(shell(eye, hostile), eye, &settings, vec![session(true), session(false)])
-}
-
-pub fn login(eye: &Eye, hostile: &str) -> LoginPage {
-    let problem = eye.lang.t("login.wrong").to_owned();
-    LoginPage {
-        s: shell(eye, hostile),
-        username: format!("ops-03{hostile}"),
-        problem,
-        back: format!("/tasks{hostile}"),
-    }
-}
-
-pub fn setup(eye: &Eye, hostile: &str) -> SetupPage {
-    SetupPage {
-        s: shell(eye, hostile),
-        code: hostile.to_owned(),
-        username: hostile.to_owned(),
-        problem: String::new(),
-        code_problem: eye.lang.t("setup.code_wrong").to_owned(),
-        name_problem: eye.lang.t("setup.name_problem").to_owned(),
-        password_problem: eye.lang.t("setup.password_problem").to_owned(),
-        over: false,
+        items: vec![item(1, true), item(2, false)],
+        tasks: vec![stock(918_300, TaskStatus::Manual, hostile)],
     }
 }
 

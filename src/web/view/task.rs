@@ -34,6 +34,10 @@ pub struct TaskPage {
     /// Nothing when nobody may act any more, or this reader never may.
     pub forms: Option<Forms>,
     pub no_forms: String,
+    /// Who asked for help, when and why.
+    pub calls: Vec<(Stamp, String, String)>,
+    /// Where somebody who looks after callers asks for help; nothing for others.
+    pub call_href: String,
     /// Renews itself while something may still happen.
     pub lives: bool,
     pub self_href: String,
@@ -99,6 +103,8 @@ impl TaskPage {
             ledger: view.ledger.as_ref().map(|l| ledger(eye, task.resource, l)).unwrap_or_default(),
             facts: facts(eye, view),
             no_forms: no_forms(lang, task.status),
+            calls: view.calls.iter().map(|c| (eye.stamp(c.at), actor(lang, &c.actor), c.reason.clone())).collect(),
+            call_href: String::new(),
             forms: forms.filter(|_| may_act(task.status)),
             lives: task.status.is_unfinished(),
             self_href: paths::task(task.id),
@@ -167,6 +173,10 @@ fn why(eye: &Eye, view: &TaskView) -> Html {
             }
         },
     };
+    if task.is_in_doubt && task.status.is_unfinished() {
+        html.push_text(lang.gap());
+        html.push_text(&doubt(eye, task));
+    }
     if let Some(kind) = task.kind.filter(|_| task.status.is_unfinished()) {
         html.push_text(lang.gap());
         html.push_text(lang.word("why", kind.word()));
@@ -309,6 +319,15 @@ fn written(eye: &Eye, view: &TaskView) -> AttemptItem {
 }
 
 /// The planned next try, as the top of the list of attempts.
+/// It was sent, or is being sent, and nobody knows yet what became of it.
+fn doubt(eye: &Eye, task: &TaskRow) -> String {
+    match (&task.claimed_by, task.sent_at) {
+        (Some(by), _) => eye.lang.f("task.being_sent", &[("by", &actor(eye.lang, by))]),
+        (None, Some(at)) => eye.lang.f("task.in_doubt", &[("at", &eye.stamp(at).short())]),
+        (None, None) => eye.lang.t("task.in_doubt_since").to_owned(),
+    }
+}
+
 fn due(eye: &Eye, task: &TaskRow) -> String {
     match task.next_at {
         Some(at) if task.status.is_unfinished() => {
@@ -389,6 +408,9 @@ fn facts(eye: &Eye, view: &TaskView) -> Vec<(String, Html)> {
     ];
     if let Some(issuer) = view.ledger.as_ref().and_then(|l| l.issuer.as_deref()) {
         facts.push((lang.t("task.fact_issuer").to_owned(), Html::code(issuer)));
+    }
+    if let Some(at) = task.sent_at {
+        facts.push((lang.t("task.fact_sent").to_owned(), Html::text(&eye.stamp(at).full)));
     }
     if let Some(by) = &task.ended_by {
         facts.push((lang.t("task.fact_ended").to_owned(), Html::text(&actor(lang, by))));

@@ -1,11 +1,14 @@
-//! What happened to one order, in words: the sentence for the caller, and the timeline of typed
-//! events. Every event is read from a row that was written when it happened.
+//! What happened to one order, in words: the timeline of typed events. Every event is read from a row that was
+//! written when it happened.
 
-use super::{Event, Resource, thing};
+use super::parts::Part;
+use super::{Event, thing};
 use crate::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
 use crate::store::flow::Flow;
-use crate::store::order_view::OrderView;
-use crate::store::payment::Payment;
+use crate::store::order_view::{OrderView, ReturnView};
+use crate::store::payment::{Conflict, Payment};
+use crate::store::reduction::Reduction;
+use crate::store::return_order::Item;
 use crate::store::task::Attempt;
 use crate::store::task_list::TaskRow;
 use crate::web::i18n::Lang;
@@ -14,65 +17,12 @@ use crate::web::view::overview::close_reason;
 use crate::web::view::task::actor;
 use crate::web::view::{Eye, format};
 
-/// What can be said to the buyer, in the reader's language: only what is certain.
-pub fn sentence(eye: &Eye, view: &OrderView, resources: &[Resource]) -> String {
-    let lang = eye.lang;
-    let mut said = vec![opening(eye, view)];
-    if resources.is_empty() || view.order.is_tombstone() {
-        return said.remove(0);
-    }
-    let in_state = |state| resources.iter().filter(move |r| r.state == state).collect::<Vec<_>>();
-    let (back, coming, help) = (in_state(Caller::Returned), in_state(Caller::ComingBack), in_state(Caller::NeedsHelp));
-    if !back.is_empty() && back.len() == resources.len() {
-        said.push(lang.t("order.say.all_back").to_owned());
-    } else if !back.is_empty() {
-        said.push(lang.f("order.say.back", &[("things", &things(lang, &back))]));
-    }
-    if !coming.is_empty() {
-        said.push(lang.f("order.say.coming", &[("things", &things(lang, &coming))]));
-    }
-    if !help.is_empty() {
-        said.push(lang.f("order.say.help", &[("things", &things(lang, &help))]));
-    }
-    said.join(lang.gap())
-}
-
-fn opening(eye: &Eye, view: &OrderView) -> String {
-    let (lang, order) = (eye.lang, &view.order);
-    let at = |ms: Option<i64>| ms.map(|ms| eye.stamp(ms).spoken()).unwrap_or_default();
-    match order.status {
-        _ if order.is_tombstone() => lang.t("order.say.tombstone").to_owned(),
-        OrderStatus::Pending => lang.f("order.say.pending", &[("at", &eye.stamp(order.pay_deadline).spoken())]),
-        OrderStatus::Paid => lang.f("order.say.paid", &[("at", &at(order.paid_at))]),
-        OrderStatus::Completed => lang.t("order.say.completed").to_owned(),
-        OrderStatus::Closed => match order.close_reason.as_deref() {
-            Some("timeout") | None => lang.f("order.say.closed_unpaid", &[("at", &at(order.closed_at))]),
-            Some("buyer") => lang.f("order.say.closed_buyer", &[("at", &at(order.closed_at))]),
-            Some(_) => lang.f("order.say.closed", &[("at", &at(order.closed_at))]),
-        },
-        OrderStatus::Restoring => lang.t("order.say.restoring").to_owned(),
-        OrderStatus::RefundDue => lang.t("order.say.refund_due").to_owned(),
-        OrderStatus::Refunded => lang.t("order.say.refunded").to_owned(),
-    }
-}
-
-/// `2 pieces of sku-1, the coupon C-7 and 50.00 CNY of balance`.
-fn things(lang: Lang, resources: &[&Resource]) -> String {
-    let texts: Vec<String> = resources.iter().map(|r| r.spoken.clone()).collect();
-    match texts.split_last() {
-        Some((last, rest)) if !rest.is_empty() => {
-            lang.f("order.and", &[("first", &rest.join(lang.t("order.comma"))), ("last", last)])
-        }
-        Some((last, _)) => last.clone(),
-        None => String::new(),
-    }
-}
-
 /// Whether every part of the sentence is certain.
-pub fn certainty(lang: Lang, view: &OrderView, resources: &[Resource]) -> Mark {
-    let moving = resources.iter().any(|r| r.state == Caller::ComingBack);
-    let help = resources.iter().any(|r| r.state == Caller::NeedsHelp);
-    match (help || view.order.status == OrderStatus::RefundDue, moving) {
+pub fn certainty(lang: Lang, view: &OrderView, parts: &[Part<'_>]) -> Mark {
+    let moving = parts.iter().any(|p| p.state == Caller::ComingBack);
+    let help = parts.iter().any(|p| p.state == Caller::NeedsHelp);
+    let money = view.payments.iter().any(|p| p.status == PaymentStatus::RefundDue);
+    match (help || money, moving || view.order.status == OrderStatus::Restoring) {
         (true, _) => Mark { class: "manual", icon: "manual", word: lang.t("order.certain_help") },
         (_, true) => Mark { class: "retry", icon: "retry", word: lang.t("order.certain_moving") },
         _ => Mark { class: "ok", icon: "ok", word: lang.t("order.certain") },
@@ -85,6 +35,11 @@ pub fn events(eye: &Eye, view: &OrderView) -> Vec<Event> {
     let mut planned: Vec<(i64, Event)> = Vec::new();
     order_events(eye, view, &mut dated);
     dated.extend(view.payments.iter().map(|p| (p.recorded_at, paid(eye, p))));
+    dated.extend(view.reductions.iter().map(|r| (r.at, reduced(eye, view, r))));
+    dated.extend(view.conflicts.iter().map(|c| (c.told_at, told_otherwise(eye, c))));
+    for returned in &view.returns {
+        returns(eye, view, returned, &mut dated);
+    }
     dated.extend(view.flow.iter().filter(|f| f.action != Action::Lock).map(|f| (f.at, moved(eye, view, f))));
     for task in &view.tasks {
         if let Some(event) = failing(eye, view, task) {
@@ -181,6 +136,59 @@ fn paid(eye: &Eye, p: &Payment) -> Event {
     }
 }
 
+fn reduced(eye: &Eye, view: &OrderView, reduction: &Reduction) -> Event {
+    let lang = eye.lang;
+    let amount = format::money(reduction.amount, &view.order.currency);
+    Event {
+        text: lang.f("order.event.reduced_text", &[("amount", &amount), ("ref", &reduction.reference)]),
+        by: lang.t("order.event.by_shop").to_owned(),
+        ..event(eye, reduction.at, "", "retry", lang.t("order.event.reduced").to_owned())
+    }
+}
+
+/// The same transaction told again with other content: nothing changed, a person looks.
+fn told_otherwise(eye: &Eye, conflict: &Conflict) -> Event {
+    let lang = eye.lang;
+    let amount = format::money(conflict.amount, &conflict.currency);
+    Event {
+        text: lang.f("order.event.conflict_text", &[("order", &conflict.order_no), ("amount", &amount)]),
+        ..event(eye, conflict.told_at, "bad", "manual", lang.t("order.event.conflict").to_owned())
+    }
+}
+
+/// A return: accepted, received, and each line as it reaches the stock.
+fn returns(eye: &Eye, view: &OrderView, returned: &ReturnView, out: &mut Vec<(i64, Event)>) {
+    let lang = eye.lang;
+    let lines: Vec<String> = returned.items.iter().map(|item| return_line(lang, item)).collect();
+    let title = |key| lang.f(key, &[("return", &returned.row.return_no)]);
+    if let Some(at) = returned.row.accepted_at {
+        let text = lines.join(lang.t("order.comma"));
+        out.push((at, Event { text, ..event(eye, at, "", "held", title("order.event.return_accepted")) }));
+    }
+    if let Some(at) = returned.row.received_at {
+        out.push((at, event(eye, at, "", "done", title("order.event.return_received"))));
+    }
+    for task in &returned.tasks {
+        out.extend(failing(eye, view, task));
+        if let (TaskStatus::Succeeded, Some(at)) = (task.status, task.finished_at) {
+            let what = thing(lang, task.resource, task.funds);
+            let qty = format::quantity(lang, task.resource, task.qty, task.funds, None);
+            let done = event(eye, at, "good", "ok", lang.f("order.event.returned_in", &[("what", &what)]));
+            out.push((at, Event { text: format!("{qty} · {}", task.key), ..done }));
+        }
+    }
+}
+
+/// `2 pieces of sku-1`, and whether they go back to stock.
+pub fn return_line(lang: Lang, item: &Item) -> String {
+    let qty = format::quantity(lang, ResourceType::Stock, item.qty, None, None);
+    let line = lang.f("order.say_stock", &[("qty", &qty), ("key", &item.key)]);
+    match item.restock {
+        true => line,
+        false => lang.f("order.not_restocked", &[("what", &line)]),
+    }
+}
+
 /// One change of a ledger: what moved, and what the ledger said afterwards.
 fn moved(eye: &Eye, view: &OrderView, f: &Flow) -> Event {
     let lang = eye.lang;
@@ -191,6 +199,7 @@ fn moved(eye: &Eye, view: &OrderView, f: &Flow) -> Event {
         Action::Settle => ("good", "used", "order.event.settled"),
         Action::TakeBack => ("", "held", "order.event.taken_back"),
         Action::ReturnIn => ("good", "ok", "order.event.returned_in"),
+        Action::Refund => ("good", "refunded", "order.event.refunded"),
         _ => ("", "dot", "order.event.adjusted"),
     };
     let qty = format::quantity(lang, f.resource, f.qty, funds, Some(&view.order.currency));
