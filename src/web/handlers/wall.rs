@@ -182,7 +182,7 @@ async fn run(desk: Desk, mut guest: Guest, screen: Screen, sender: mpsc::Sender<
             () = sender.closed() => return,
             _ = beat.tick() => {
                 beats += 1;
-                match beats % LOOK_AGAIN_TICKS == 0 && !still_there(&desk, &guest, &screen).await {
+                match beats.is_multiple_of(LOOK_AGAIN_TICKS) && !still_there(&desk, &guest, &screen).await {
                     true => "event: gone\ndata: {}\n\n".to_owned(),
                     false => "event: beat\ndata: {}\n\n".to_owned(),
                 }
