@@ -104,7 +104,7 @@ async fn take_one(
         return ended(Retried::NotRetryable(current));
     }
     claims::take(conn, &[current.id], now + lease_ms, now, actor).await?;
-    let mut claimed = remote::with_orders(conn, vec![current], by).await?;
+    let mut claimed = remote::with_orders(conn, vec![current], by, now + lease_ms).await?;
     match claimed.pop() {
         Some(claimed) => Ok(Decision::Commit(Taken::Mine(Box::new(claimed)))),
         None => ended(Retried::Unknown),

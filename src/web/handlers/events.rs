@@ -31,8 +31,13 @@ pub struct Asked {
 }
 
 pub async fn stream(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Query(asked): Query<Asked>) -> Answer {
-    let (sender, mut receiver) = mpsc::channel::<Bytes>(4);
+    let (sender, receiver) = mpsc::channel::<Bytes>(4);
     tokio::spawn(run(desk, visit, asked.view == "overview", sender));
+    answer(receiver)
+}
+
+/// A stream of events, each written whole by its sender.
+pub(super) fn answer(mut receiver: mpsc::Receiver<Bytes>) -> Answer {
     let events =
         futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx).map(|item| item.map(Ok::<_, Infallible>)));
     let headers = [

@@ -1,17 +1,16 @@
 //! The wall and its screens. A screen has a cookie of its own and nothing else: it sees these figures and no page.
 
-use std::convert::Infallible;
-
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum_extra::extract::CookieJar;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
+use super::events;
 use crate::core::screen::{self, Registered};
 use crate::store::screen::{self as screens, Screen};
 use crate::web::cookies::{self, Kind};
@@ -158,16 +157,9 @@ pub async fn stream(State(desk): State<Desk>, guest: Guest, Path(id): Path<Strin
     let Some(screen) = own_screen(&desk, &guest).await?.filter(|screen| screen.id.to_string() == id) else {
         return Ok(StatusCode::UNAUTHORIZED.into_response());
     };
-    let (sender, mut receiver) = mpsc::channel::<Bytes>(4);
+    let (sender, receiver) = mpsc::channel::<Bytes>(4);
     tokio::spawn(run(desk, guest, screen, sender));
-    let events =
-        futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx).map(|item| item.map(Ok::<_, Infallible>)));
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        ("x-accel-buffering".parse().unwrap_or(CACHE_CONTROL), HeaderValue::from_static("no")),
-    ];
-    Ok((headers, Body::from_stream(events)).into_response()) as Result<Response, _>
+    events::answer(receiver)
 }
 
 /// Until the screen goes away, is revoked, or the process stops. The server's own beat comes also while the

@@ -136,6 +136,8 @@ pub struct Claimed {
     /// As it stood before the claim.
     pub(super) before: Task,
     pub(super) fence: i64,
+    /// When the lease is over: from then on the task is somebody else's to send.
+    until: i64,
     is_restoring: bool,
     /// The payment that a refund gives back.
     paid: Option<Payment>,
@@ -173,7 +175,7 @@ pub async fn claim(core: &Core, worker: &Actor, lane: i64, limit: i64) -> Result
             if !tasks.is_empty() {
                 claims::take(conn, &ids(&tasks), until, now, &actor).await?;
             }
-            Ok(Decision::Commit(Claims { tasks: with_orders(conn, tasks, &By::Worker).await?, seen }))
+            Ok(Decision::Commit(Claims { tasks: with_orders(conn, tasks, &By::Worker, until).await?, seen }))
         })
     });
     Ok(claimed.await?)
@@ -189,7 +191,7 @@ fn ids(tasks: &[Task]) -> Vec<i64> {
 }
 
 /// What else has to be known of claimed tasks before they are sent.
-pub(super) async fn with_orders(conn: &mut Conn, tasks: Vec<Task>, by: &By) -> store::Result<Vec<Claimed>> {
+pub(super) async fn with_orders(conn: &mut Conn, tasks: Vec<Task>, by: &By, until: i64) -> store::Result<Vec<Claimed>> {
     let mut numbers: Vec<String> = tasks.iter().map(|task| task.order_no.clone()).collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -202,7 +204,7 @@ pub(super) async fn with_orders(conn: &mut Conn, tasks: Vec<Task>, by: &By) -> s
             _ => None,
         };
         let is_restoring = known.get(&before.order_no) == Some(&OrderStatus::Restoring);
-        claimed.push(Claimed { fence: before.fence + 1, before, is_restoring, paid, by: by.clone() });
+        claimed.push(Claimed { fence: before.fence + 1, before, until, is_restoring, paid, by: by.clone() });
     }
     Ok(claimed)
 }
@@ -224,8 +226,13 @@ pub async fn run(core: &Core, actor: &Actor, mut claimed: Claimed) -> Result<Rec
                     return Ok(recorded);
                 }
                 claimed.before.is_in_doubt = false;
+                claimed.until = until;
             }
         },
+    }
+    if core.now() >= claimed.until {
+        // A process that was paused wakes up: another may have been told "not done" and acted on it (R10).
+        return Ok(Recorded::Lost);
     }
     let answer = service.send(call, claimed.paid.as_ref()).await;
     die_here_if_told_to();
