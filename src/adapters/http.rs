@@ -8,6 +8,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Url};
 
 use super::sign::Signer;
+use super::tls;
 use crate::core::clock::Clock;
 use crate::core::words::FailureKind;
 
@@ -55,8 +56,8 @@ impl Http {
     /// An address that can't be called, in words.
     pub fn new(base_url: &str, secret: Option<&str>, timeout: Duration, clock: Clock) -> Result<Self, String> {
         let base = Url::parse(base_url).map_err(|error| format!("isn't an address: {error}"))?;
-        if base.scheme() != "http" {
-            return Err("only http:// can be called by this build; put a proxy that speaks TLS beside it".into());
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err("must begin with http:// or https://".into());
         }
         if base.host_str().is_none() {
             return Err("names no host".into());
@@ -64,6 +65,7 @@ impl Http {
         let client = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
+            .tls_backend_preconfigured(tls::config(base.scheme())?)
             .connect_timeout(timeout)
             .timeout(timeout)
             .user_agent(concat!("handback/", env!("CARGO_PKG_VERSION")))
@@ -165,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_be_called_is_said_at_start() {
-        for bad in ["https://h", "ftp://h", "nothing"] {
+        for bad in ["ftp://h", "http://", "nothing"] {
             assert!(Http::new(bad, None, Duration::from_secs(1), Clock::test(0)).is_err(), "{bad}");
         }
     }

@@ -12,6 +12,7 @@ mod http;
 mod rate;
 mod remote;
 mod sign;
+mod tls;
 
 pub use channel::{Channel, ChannelSettings};
 pub use contract::idempotency_key;

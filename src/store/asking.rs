@@ -1,5 +1,5 @@
-//! Orders whose payment channel is asked before a timeout closes them (B5): `asking` moves them from the scan's
-//! half of the index of due orders to the asker's.
+//! Orders whose payment channel is asked before a timeout closes them (B5): `asking` gives them
+//! to the asker, whose index is that of `ask_at`.
 
 use super::conn::{Conn, RowExt as _};
 use super::db::Result;
@@ -17,7 +17,7 @@ pub async fn begin(conn: &mut Conn, id: i64, now: i64) -> Result<u64> {
 /// Claims orders whose channel is to be asked now.
 pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
     let sql = format!(
-        "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 1 AND due_at <= $1 ORDER BY due_at LIMIT $2{}",
+        "SELECT id, order_no, pay_deadline FROM orders WHERE ask_at <= $1 ORDER BY ask_at LIMIT $2{}",
         conn.dialect.for_update_skip()
     );
     let rows = conn.built(sql).bind(now).bind(limit).rows().await?;
@@ -36,14 +36,14 @@ pub async fn again(conn: &mut Conn, id: i64, until: i64, counts: bool) -> Result
 
 /// When the channel is to be asked next.
 pub async fn next(conn: &mut Conn) -> Result<Option<i64>> {
-    let row = conn.stmt("SELECT MIN(due_at) FROM orders WHERE asking = 1 AND due_at IS NOT NULL").row().await?;
+    let row = conn.stmt("SELECT MIN(ask_at) FROM orders WHERE ask_at IS NOT NULL").row().await?;
     row.map(|row| row.opt_int(0)).transpose().map(Option::flatten)
 }
 
 /// Nobody can be asked any more: these orders are the scan's again, due now; how many. Those that were left to
 /// a person stay with one.
 pub async fn give_up(conn: &mut Conn, now: i64) -> Result<u64> {
-    conn.stmt("UPDATE orders SET asking = 0, due_at = $1, version = version + 1 WHERE status = 0 AND asking = 1 AND due_at <= $1")
+    conn.stmt("UPDATE orders SET asking = 0, due_at = $1, version = version + 1 WHERE status = 0 AND asking = 1 AND ask_at <= $1")
         .bind(now)
         .run()
         .await

@@ -25,7 +25,7 @@ fn list(ids: &[i64]) -> Result<String> {
 /// Locks due tasks of one lane, those with a lease that ran out among them, skipping what somebody else has.
 pub async fn due(conn: &mut Conn, lane: i64, now: i64, limit: i64) -> Result<Vec<Task>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM order_release_task t WHERE t.lane = $1 AND t.next_at <= $2 ORDER BY t.next_at LIMIT $3{}",
+        "SELECT {COLUMNS} FROM order_release_task t WHERE t.open_lane = $1 AND t.next_at <= $2 ORDER BY t.next_at LIMIT $3{}",
         conn.dialect.for_update_skip()
     );
     conn.built(sql).bind(lane).bind(now).bind(limit).rows().await?.iter().map(read).collect()
@@ -197,8 +197,8 @@ pub async fn hasten(conn: &mut Conn, order_no: &str, now: i64) -> Result<u64> {
 pub async fn waiting_by_lane(conn: &mut Conn) -> Result<Vec<(i64, i64)>> {
     let rows = conn
         .stmt(
-            "SELECT lane, COUNT(*) FROM order_release_task WHERE lane IN (1, 2, 3, 4, 5, 6) AND next_at IS NOT NULL \
-             AND status IN (0, 2) GROUP BY lane ORDER BY lane",
+            "SELECT open_lane, COUNT(*) FROM order_release_task WHERE open_lane IN (1, 2, 3, 4, 5, 6) AND next_at IS NOT NULL \
+             AND status IN (0, 2) GROUP BY open_lane ORDER BY open_lane",
         )
         .rows()
         .await?;

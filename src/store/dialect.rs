@@ -388,14 +388,17 @@ impl Dialect {
             Engine::Sqlite => &[
                 (1, "core", include_str!("../../migrations/sqlite/0001_core.sql")),
                 (2, "whole life", include_str!("../../migrations/sqlite/0002_whole_life.sql")),
+                (3, "open rows", include_str!("../../migrations/sqlite/0003_open_rows.sql")),
             ],
             Engine::Postgres => &[
                 (1, "core", include_str!("../../migrations/postgres/0001_core.sql")),
                 (2, "whole life", include_str!("../../migrations/postgres/0002_whole_life.sql")),
+                (3, "open rows", include_str!("../../migrations/postgres/0003_open_rows.sql")),
             ],
             Engine::Mysql => &[
                 (1, "core", include_str!("../../migrations/mysql/0001_core.sql")),
                 (2, "whole life", include_str!("../../migrations/mysql/0002_whole_life.sql")),
+                (3, "open rows", include_str!("../../migrations/mysql/0003_open_rows.sql")),
             ],
         }
     }

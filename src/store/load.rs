@@ -158,7 +158,7 @@ pub async fn release_one(db: &Db, now: i64) -> Result<bool> {
 async fn one_task(conn: &mut Conn, now: i64) -> Result<Decision<bool>> {
     let d = conn.dialect;
     let sql = format!(
-        "SELECT id, ledger_id, qty FROM order_release_task WHERE lane = 0 AND next_at <= $1 ORDER BY next_at LIMIT 1{}",
+        "SELECT id, ledger_id, qty FROM order_release_task WHERE open_lane = 0 AND next_at <= $1 ORDER BY next_at LIMIT 1{}",
         d.for_update_skip()
     );
     let Some(row) = conn.built(sql).bind(now).row().await? else { return Ok(Decision::Rollback(false)) };

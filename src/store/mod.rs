@@ -21,6 +21,7 @@ pub mod order_view;
 pub mod outbox;
 pub mod overview;
 pub mod payment;
+pub mod payment_case;
 pub mod reconcile;
 pub mod reconcile_run;
 pub mod reduction;

@@ -5,7 +5,8 @@ use super::db::Result;
 use super::error::Error;
 use super::flow::{self, Flow};
 use super::order::{self, Order};
-use super::payment::{self, Conflict, Payment};
+use super::payment::{self, Payment};
+use super::payment_case::{self, Conflict};
 use super::reduction::{self, Reduction};
 use super::return_order::{self, Item, Return};
 use super::task::Attempt;
@@ -66,7 +67,7 @@ pub async fn view(conn: &mut Conn, order_no: &str) -> Result<Option<OrderView>> 
         flow: flow::of_ref(conn, order_no).await?,
         payments: payment::of_order(conn, order_no).await?,
         reductions: reduction::of_order(conn, order_no).await?,
-        conflicts: payment::conflicts(conn, order_no).await?,
+        conflicts: payment_case::conflicts_of(conn, order_no).await?,
         returns: returns(conn, order_no).await?,
     }))
 }

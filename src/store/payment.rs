@@ -23,9 +23,10 @@ pub struct Payment {
     pub lacking: Option<String>,
 }
 
-const COLUMNS: &str = "id, channel, channel_txn, order_no, status, amount, currency, occurred_at, recorded_at, lacking";
+pub(super) const COLUMNS: &str =
+    "id, channel, channel_txn, order_no, status, amount, currency, occurred_at, recorded_at, lacking";
 
-fn read(row: &AnyRow) -> Result<Payment> {
+pub(super) fn read(row: &AnyRow) -> Result<Payment> {
     Ok(Payment {
         id: row.int(0)?,
         channel: row.text(1)?,
@@ -107,36 +108,6 @@ pub async fn set_lacking(conn: &mut Conn, id: i64, list: &str) -> Result<u64> {
     conn.stmt("UPDATE payment SET lacking = $2 WHERE id = $1").bind(id).bind(list).run().await
 }
 
-/// Records that a transaction was told again with other content; the same telling again is the same case.
-pub async fn insert_conflict(
-    conn: &mut Conn,
-    payment_id: i64,
-    order_no: &str,
-    amount: i64,
-    currency: &str,
-    now: i64,
-) -> Result<()> {
-    let known = conn
-        .stmt("SELECT COUNT(*) FROM payment_conflict WHERE payment_id = $1 AND order_no = $2 AND amount = $3 AND currency = $4")
-        .bind(payment_id)
-        .bind(order_no)
-        .bind(amount)
-        .bind(currency)
-        .int()
-        .await?;
-    if known == 0 {
-        conn.stmt("INSERT INTO payment_conflict (payment_id, order_no, amount, currency, told_at) VALUES ($1, $2, $3, $4, $5)")
-            .bind(payment_id)
-            .bind(order_no)
-            .bind(amount)
-            .bind(currency)
-            .bind(now)
-            .run()
-            .await?;
-    }
-    Ok(())
-}
-
 /// Order numbers of unmatched payments whose order has appeared meanwhile.
 pub async fn matchable(conn: &mut Conn, limit: i64) -> Result<Vec<String>> {
     let rows = conn
@@ -145,42 +116,6 @@ pub async fn matchable(conn: &mut Conn, limit: i64) -> Result<Vec<String>> {
         .rows()
         .await?;
     rows.iter().map(|row| row.text(0)).collect()
-}
-
-/// A transaction that was told again with other content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    pub payment_id: i64,
-    /// What it was told of the second time.
-    pub order_no: String,
-    pub amount: i64,
-    pub currency: String,
-    pub told_at: i64,
-    pub is_settled: bool,
-}
-
-/// The conflicts of an order's payments, and those that name it.
-pub async fn conflicts(conn: &mut Conn, order_no: &str) -> Result<Vec<Conflict>> {
-    let rows = conn
-        .stmt(
-            "SELECT c.payment_id, c.order_no, c.amount, c.currency, c.told_at, c.settled_at FROM payment p \
-             JOIN payment_conflict c ON c.payment_id = p.id WHERE p.order_no = $1 ORDER BY c.id",
-        )
-        .bind(order_no)
-        .rows()
-        .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Conflict {
-                payment_id: row.int(0)?,
-                order_no: row.text(1)?,
-                amount: row.int(2)?,
-                currency: row.text(3)?,
-                told_at: row.int(4)?,
-                is_settled: row.opt_int(5)?.is_some(),
-            })
-        })
-        .collect()
 }
 
 /// Payments whose money goes back, longest known first.

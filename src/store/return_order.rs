@@ -218,7 +218,7 @@ const WAITING: &str = "waits for the settle of the same goods";
 /// Wakes what was set aside and whose settle has ended; how many. Cheap while there is nothing: one look at the index.
 pub async fn wake(conn: &mut Conn, now: i64) -> Result<u64> {
     let sql = format!(
-        "SELECT t.id FROM order_release_task t WHERE t.lane IN (0, 1, 2, 3, 4, 5, 6) AND t.next_at = {WAITS} \
+        "SELECT t.id FROM order_release_task t WHERE t.open_lane IN (0, 1, 2, 3, 4, 5, 6) AND t.next_at = {WAITS} \
          AND NOT EXISTS (SELECT 1 FROM order_release_task s WHERE {UNSETTLED}) ORDER BY t.id LIMIT 1000"
     );
     let rows = conn.built(sql).rows().await?;
@@ -236,7 +236,7 @@ pub async fn wake(conn: &mut Conn, now: i64) -> Result<u64> {
 /// Is anything set aside?
 pub async fn any_set_aside(conn: &mut Conn) -> Result<bool> {
     let sql = format!(
-        "SELECT COUNT(*) FROM order_release_task t WHERE t.lane IN (0, 1, 2, 3, 4, 5, 6) AND t.next_at = {WAITS}"
+        "SELECT COUNT(*) FROM order_release_task t WHERE t.open_lane IN (0, 1, 2, 3, 4, 5, 6) AND t.next_at = {WAITS}"
     );
     Ok(conn.built(sql).int().await? > 0)
 }

@@ -56,7 +56,7 @@ pub const QUERIES: &[Query] = &[
         broken: concat!(
             "SELECT (SELECT COUNT(*) FROM order_release_task t WHERE t.status = 1 AND COALESCE(t.outcome, 1) <> 3 AND NOT EXISTS (SELECT 1 FROM resource_flow f WHERE ",
             same_effect!(),
-            ")) + (SELECT COUNT(*) FROM order_release_task t WHERE t.lane >= 0 AND t.next_at IS NOT NULL AND t.status IN (0, 2, 3) AND EXISTS (SELECT 1 FROM resource_flow f WHERE ",
+            ")) + (SELECT COUNT(*) FROM order_release_task t WHERE t.open_lane >= 0 AND t.next_at IS NOT NULL AND t.status IN (0, 2, 3) AND EXISTS (SELECT 1 FROM resource_flow f WHERE ",
             same_effect!(),
             "))"
         ),

@@ -131,7 +131,7 @@ pub struct Cases {
 }
 
 pub async fn cases(conn: &mut Conn) -> Result<Cases> {
-    let asked_too_often = "SELECT COUNT(*) FROM orders WHERE asking IN (0, 1) AND due_at = $1";
+    let asked_too_often = "SELECT COUNT(*) FROM orders WHERE due_at = $1";
     let orders = conn.stmt(asked_too_often).bind(LATEST_MS).int().await?;
     let wrong = "SELECT COUNT(*) FROM payment p JOIN orders o ON o.order_no = p.order_no \
          WHERE p.status = 2 AND o.status = 0 AND (p.amount <> o.amount OR p.currency <> o.currency)";
@@ -178,7 +178,8 @@ pub async fn remaining(conn: &mut Conn, now: i64) -> Result<Remaining> {
     let tasks = tasks.ok_or_else(|| Error::broken("a sum over tasks gave no row"))?;
     let (due, retrying, manual, running) = (tasks.int(0)?, tasks.int(1)?, tasks.int(2)?, tasks.int(3)?);
     // One whose channel hasn't answered even once is overdue all the while it is being asked.
-    let overdue = "SELECT COUNT(*) FROM orders WHERE asking IN (0, 1) AND (due_at <= $1 OR (asking = 1 AND asked = 0 AND due_at IS NOT NULL))";
+    let overdue = "SELECT (SELECT COUNT(*) FROM orders WHERE due_at <= $1) \
+         + (SELECT COUNT(*) FROM orders WHERE ask_at > $1 AND asked = 0)";
     let overdue_orders = conn.stmt(overdue).bind(now).int().await?;
     Ok(Remaining { due, running, overdue_orders, retrying, manual })
 }

@@ -20,7 +20,7 @@ pub const WAITS: i64 = NEVER - 1;
 
 /// Unfinished tasks and force-closed ones that are still owed, of every lane: what the index of open tasks holds.
 /// The lanes are named because MariaDB's index holds finished tasks as well.
-pub(super) const OPEN: &str = "t.next_at IS NOT NULL AND t.lane IN (0, 1, 2, 3, 4, 5, 6)";
+pub(super) const OPEN: &str = "t.next_at IS NOT NULL AND t.open_lane IN (0, 1, 2, 3, 4, 5, 6)";
 
 /// A whole row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ fn read_due(row: &dyn RowExt) -> Result<Due> {
 /// Claims due local tasks: row locks that skip locked rows, so any number of workers share a queue.
 pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<Due>> {
     let sql = format!(
-        "SELECT {DUE} FROM order_release_task t WHERE t.lane = 0 AND t.next_at <= $1 ORDER BY t.next_at LIMIT $2{}",
+        "SELECT {DUE} FROM order_release_task t WHERE t.open_lane = 0 AND t.next_at <= $1 ORDER BY t.next_at LIMIT $2{}",
         conn.dialect.for_update_skip()
     );
     conn.built(sql).bind(now).bind(limit).many(DUE_COLUMNS).await?.read(read_due)
@@ -444,7 +444,7 @@ pub async fn some_of(conn: &mut Conn, status: TaskStatus, limit: i64) -> Result<
 
 /// When the next task of a lane is due, for a worker that wants to sleep.
 pub async fn next_due(conn: &mut Conn, lane: i64) -> Result<Option<i64>> {
-    let sql = "SELECT MIN(next_at) FROM order_release_task WHERE lane = $1 AND next_at IS NOT NULL";
+    let sql = "SELECT MIN(next_at) FROM order_release_task WHERE open_lane = $1 AND next_at IS NOT NULL";
     let row = conn.stmt(sql).bind(lane).row().await?;
     Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < WAITS))
 }

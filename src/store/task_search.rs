@@ -13,7 +13,7 @@ pub async fn search(conn: &mut Conn, filter: &Filter, now: i64, after: i64, limi
     // Unfinished tasks are few among all: their own small index is read and sorted, instead of walking the
     // whole table by id for the next one that fits.
     let order = if filter.is_open_only() {
-        "t.next_at IS NOT NULL AND t.lane IN (0, 1, 2, 3, 4, 5, 6) ORDER BY t.id + 0"
+        "t.next_at IS NOT NULL AND t.open_lane IN (0, 1, 2, 3, 4, 5, 6) ORDER BY t.id + 0"
     } else {
         "1 = 1 ORDER BY t.id"
     };

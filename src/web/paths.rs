@@ -61,6 +61,16 @@ pub fn acceptances(no: &str, payment: i64) -> String {
     format!("{}/payments/{payment}/acceptances", order(no))
 }
 
+/// The page that asks whether a payment that fits nothing goes back.
+pub fn give_backs(payment: i64) -> String {
+    format!("/payments/{payment}/refunds")
+}
+
+/// The page that asks whether a transaction that was told twice has been looked into.
+pub fn settlements(conflict: i64) -> String {
+    format!("/payment-conflicts/{conflict}/settlements")
+}
+
 /// The page that asks whether a tombstone is lifted.
 pub fn tombstone(no: &str) -> String {
     format!("{}/tombstone/lifts", order(no))

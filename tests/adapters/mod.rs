@@ -9,6 +9,7 @@ mod gates;
 mod hands;
 mod killed;
 mod late;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;

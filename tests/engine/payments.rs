@@ -1,13 +1,14 @@
 //! R7, R9, B5: payments before and while an order is open, reducing it, and asking the channel before a timeout.
 
 use handback::core::order::ask::ask_due;
+use handback::core::order::cases::{Accepted, GivenBack, Settled, accept_payment, give_back, settle_conflict};
 use handback::core::order::close::{Closed, Swept};
-use handback::core::order::pay::{Accepted, Paid, accept_payment};
+use handback::core::order::pay::Paid;
 use handback::core::order::place::NewHold;
 use handback::core::order::reduce::{Over, Reduce, Reduced, reduce_order};
 use handback::core::ports::Asked;
 use handback::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
-use handback::store::payment;
+use handback::store::{payment, payment_case};
 
 use crate::support::channel::{started, with_channel};
 use crate::support::database::{TestDb, on_every_engine};
@@ -109,6 +110,68 @@ async fn r7_a_lead_takes_a_wrong_amount_only_while_the_order_is_open(db: TestDb)
     assert_eq!(accept(4_711).await, Accepted::Unknown);
     assert_eq!(db.count("SELECT COUNT(*) FROM audit_log WHERE action = 'payment.accept'").await, 1);
     shop.work().await;
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r9_a_lead_gives_back_money_that_no_order_can_use);
+
+async fn r9_a_lead_gives_back_money_that_no_order_can_use(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    let give = async |id| give_back(&shop.core, &operator("lead"), id, "the buyer asked").await.unwrap();
+    let only = async |order_no: &str| {
+        payment::of_order(&mut shop.core.db.read().await.unwrap(), order_no).await.unwrap().remove(0)
+    };
+    // Nobody knows the order.
+    assert_eq!(shop.payment(a_payment("nobody", "t1")).await, Paid::UnknownOrder);
+    // The order is open and asks for more.
+    shop.placed(an_order("open")).await;
+    let mut wrong = a_payment("open", "t2");
+    wrong.amount = 9_900;
+    assert_eq!(shop.payment(wrong).await, Paid::AmountMismatch);
+    for order_no in ["nobody", "open"] {
+        let payment = only(order_no).await;
+        assert_eq!(give(payment.id).await, GivenBack::RefundDue);
+        assert_eq!(give(payment.id).await, GivenBack::NotWaiting, "pressed again");
+        assert_eq!(only(order_no).await.status, PaymentStatus::RefundDue);
+        let task = shop.task(order_no).await;
+        assert_eq!((task.action, task.qty, task.status), (Action::Refund, payment.amount, TaskStatus::Manual));
+    }
+    assert_eq!(shop.status("open").await, OrderStatus::Pending, "it can still be paid");
+    assert_eq!(shop.payment(a_payment("open", "t3")).await, Paid::Paid);
+    // Money that pays its order is not given back.
+    let paying = payment::of_order(&mut shop.core.db.read().await.unwrap(), "open").await.unwrap()[1].id;
+    assert_eq!(give(paying).await, GivenBack::NotWaiting);
+    assert_eq!(give(4_711).await, GivenBack::Unknown);
+    // The order comes after all: its money went back, so it is to be paid like any other.
+    shop.placed(an_order("nobody")).await;
+    assert_eq!(shop.status("nobody").await, OrderStatus::Pending);
+    assert_eq!(db.count("SELECT COUNT(*) FROM audit_log WHERE action = 'payment.give_back'").await, 2);
+    assert_eq!(db.count("SELECT COUNT(*) FROM payment WHERE status = 4").await, 2);
+    shop.rules_hold().await;
+}
+
+on_every_engine!(r9_a_case_of_a_transaction_told_twice_is_closed_once);
+
+async fn r9_a_case_of_a_transaction_told_twice_is_closed_once(db: TestDb) {
+    let shop = Shop::open(&db).await;
+    shop.placed(an_order("o")).await;
+    assert_eq!(shop.payment(a_payment("o", "t")).await, Paid::Paid);
+    assert_eq!(shop.payment(a_payment("p", "t")).await, Paid::TxnConflict);
+    let of = async |order_no: &str| {
+        payment_case::conflicts_of(&mut shop.core.db.read().await.unwrap(), order_no).await.unwrap()
+    };
+    let told = of("p").await;
+    assert_eq!(told, of("o").await, "both orders show it, once");
+    let id = told[0].id;
+    let settle = async |id| settle_conflict(&shop.core, &operator("lead"), id, "the channel mixed them up").await;
+    assert_eq!(settle(id).await.unwrap(), Settled::Settled);
+    assert_eq!(settle(id).await.unwrap(), Settled::AlreadySettled);
+    assert_eq!(settle(id + 1).await.unwrap(), Settled::Unknown);
+    // Told the same once more, it is the same case.
+    assert_eq!(shop.payment(a_payment("p", "t")).await, Paid::TxnConflict);
+    assert!(of("o").await[0].is_settled());
+    assert_eq!(shop.payment(a_payment("o", "t")).await, Paid::AlreadyPaid, "nothing else changed");
+    assert_eq!(db.count("SELECT COUNT(*) FROM audit_log WHERE action = 'payment.settle_conflict'").await, 1);
     shop.rules_hold().await;
 }
 

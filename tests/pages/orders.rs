@@ -19,6 +19,7 @@ on_every_engine!(
     an_order_is_found_by_what_a_caller_can_read_out,
     a_buyer_is_masked_and_revealed_with_a_reason,
     a_lead_accepts_a_wrong_amount_and_lifts_a_tombstone,
+    a_lead_settles_money_that_fits_nothing,
     a_late_payment_that_lacks_is_told_with_its_refund,
     a_reduced_order_says_what_is_where,
     service_asks_for_help_and_can_force_nothing,
@@ -171,6 +172,48 @@ async fn a_lead_accepts_a_wrong_amount_and_lifts_a_tombstone(db: TestDb) {
     // Now it is an order, and none of it may be lifted.
     lead.post_and_see("/orders/T%2F1/tombstone/lifts", &[("reason", "again")]).await.says("Nothing to lift");
     assert_eq!(site.shop.status("T/1").await, OrderStatus::Pending);
+}
+
+async fn a_lead_settles_money_that_fits_nothing(db: TestDb) {
+    let site = Site::open(&db).await;
+    site.shop.placed(an_order("A")).await;
+    let mut wrong = a_payment("A", "t1");
+    wrong.amount = 9_900;
+    site.shop.payment(wrong).await;
+    site.shop.payment(a_payment("nobody", "t2")).await;
+    site.shop.payment(a_payment("B", "t1")).await;
+    let mut operator = site.signed_in(Role::Operator).await;
+    let seen = operator.get("/refunds").await;
+    seen.says("Money that fits nothing");
+    seen.says("differs from what order A asks for: 100.00 CNY");
+    seen.says("no order of this number is known");
+    seen.says("told again: order B, 100.00 CNY; the first telling counts");
+    seen.does_not_say("settlements");
+    let mut lead = site.signed_in(Role::Lead).await;
+    lead.get("/refunds").await.says("acceptances");
+    let seen = lead.get("/orders/A").await;
+    seen.says("told again with other content");
+    let conflict = db.count("SELECT id FROM payment_conflict").await;
+    let settle = format!("/payment-conflicts/{conflict}/settlements");
+    seen.says(&settle);
+    lead.get(&settle).await.says("B · 100.00 CNY");
+    assert_eq!(lead.post(&settle, &[("reason", "")]).await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    lead.post_and_see(&settle, &[("reason", "the channel mixed them up")]).await.says("The case is closed.");
+    lead.post_and_see(&settle, &[("reason", "again")]).await.says("this case was closed before");
+    lead.get("/orders/A").await.says("Case of the payment told again closed");
+    for txn in ["t1", "t2"] {
+        let id = db.count(&format!("SELECT id FROM payment WHERE channel_txn = '{txn}'")).await;
+        let back = format!("/payments/{id}/refunds");
+        lead.get(&back).await.says("Give back the payment for order");
+        assert_eq!(lead.post(&back, &[("reason", "")]).await.status, StatusCode::UNPROCESSABLE_ENTITY);
+        lead.post_and_see(&back, &[("reason", "the buyer asked")]).await.says("its refund is under way");
+        lead.post_and_see(&back, &[("reason", "again")]).await.says("Nothing was changed");
+    }
+    let seen = lead.get("/refunds").await;
+    seen.says("2 payments go back.");
+    seen.does_not_say("Money that fits nothing");
+    assert_eq!(lead.get("/payments/4711/refunds").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(lead.get("/payment-conflicts/x/settlements").await.status, StatusCode::NOT_FOUND);
 }
 
 async fn a_late_payment_that_lacks_is_told_with_its_refund(db: TestDb) {

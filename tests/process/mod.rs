@@ -34,7 +34,7 @@ async fn until_ready(url: &str, serve: &Running) {
 }
 
 async fn plain_status(url: &str) -> u16 {
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = crate::support::http::client().build().unwrap();
     http.get(url).send().await.unwrap().status().as_u16()
 }
 

@@ -58,7 +58,7 @@ async fn with_a_password(db: &TestDb) -> String {
 }
 
 async fn sign_in(address: &str, password: &str) {
-    let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let http = crate::support::http::client().build().unwrap();
     let form = format!("username=wang&password={}", password.replace(' ', "+"));
     let answer = http
         .post(format!("{address}/login"))

@@ -158,7 +158,7 @@ impl Browser {
 
     /// A command of the browser's own protocol.
     pub async fn command(&self, name: &str, parameters: Value) -> Value {
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let http = crate::support::http::client().build().expect("a client");
         let answer = http
             .post(&self.commands)
             .json(&json!({"cmd": name, "params": parameters}))

@@ -4,6 +4,7 @@ pub mod browser;
 pub mod channel;
 pub mod database;
 mod held;
+pub mod http;
 pub mod process;
 pub mod proxy;
 mod selftest;

@@ -237,12 +237,7 @@ pub struct Answer {
 
 impl Api {
     pub fn new(url: &str, token: &str) -> Self {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(PATIENCE)
-            .build()
-            .expect("a client");
+        let http = crate::support::http::client().timeout(PATIENCE).build().expect("a client");
         Self { http, base: url.to_owned(), token: token.to_owned() }
     }
 

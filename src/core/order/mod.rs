@@ -1,6 +1,7 @@
 //! Orders: one table of allowed transitions, and what an order still holds.
 
 pub mod ask;
+pub mod cases;
 pub mod close;
 pub mod complete;
 pub mod late;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::core::order::late::{self, Late};
 use crate::core::order::{close, holds_left, refund};
 use crate::core::text::{self, FieldError};
-use crate::core::words::{Action, Actor, OrderStatus, PaymentStatus, source};
+use crate::core::words::{Action, OrderStatus, PaymentStatus, source};
 use crate::core::{Core, Error, Result, counters};
 use crate::store::counter::Counts;
 use crate::store::order::Order;
 use crate::store::payment::Payment;
 use crate::store::task::NewTask;
-use crate::store::{self, Conn, Decision, audit, counter, order, payment, task};
+use crate::store::{self, Conn, Decision, counter, order, payment, payment_case, task};
 
 /// What a channel says of one of its transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ async fn record(conn: &mut Conn, new: &NewPayment, now: i64, core: &Core) -> sto
     if let Some(known) = &known {
         let is_other = known.order_no != new.order_no || known.amount != new.amount || known.currency != new.currency;
         if is_other {
-            payment::insert_conflict(conn, known.id, &new.order_no, new.amount, &new.currency, now).await?;
+            payment_case::insert_conflict(conn, known.id, &new.order_no, new.amount, &new.currency, now).await?;
             return Ok(Decision::Commit(Paid::TxnConflict));
         }
         let moves = matches!(
@@ -292,71 +292,6 @@ async fn match_one(conn: &mut Conn, order_no: &str, now: i64, core: &Core) -> st
     }
     counter::append(conn, &counts, now).await?;
     Ok(Decision::Commit(true))
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accepted {
-    Accepted,
-    /// The order isn't open any more.
-    NotPending,
-    /// The payment isn't one that waits for a decision.
-    NotRecorded,
-    Unknown,
-}
-
-/// A lead takes a payment of the wrong amount or currency for an open order: it is PAID with it.
-///
-/// # Errors
-/// `Invalid` for a reason that can't be taken.
-pub async fn accept_payment(core: &Core, actor: &Actor, payment_id: i64, reason: &str) -> Result<Accepted> {
-    text::check_text(reason, text::REASON_MAX).map_err(|m| Error::invalid("reason", m))?;
-    let Some(seen) = payment::find(&mut core.db.read().await?, payment_id).await? else {
-        return Ok(Accepted::Unknown);
-    };
-    let now = core.now();
-    let work = Arc::new((core.clone(), actor.to_string(), reason.to_owned(), seen));
-    let done = core.db.write(move |conn| {
-        let work = work.clone();
-        Box::pin(async move { accept(conn, &work.0, &work.1, &work.2, &work.3, now).await })
-    });
-    let done = done.await?;
-    core.ring();
-    Ok(done)
-}
-
-async fn accept(
-    conn: &mut Conn,
-    core: &Core,
-    actor: &str,
-    reason: &str,
-    seen: &Payment,
-    now: i64,
-) -> store::Result<Decision<Accepted>> {
-    let Some(order) = order::lock(conn, &seen.order_no).await? else {
-        return Ok(Decision::Rollback(Accepted::Unknown));
-    };
-    let payments = payment::lock_of_order(conn, &order.order_no).await?;
-    let own = payments.iter().find(|p| p.id == seen.id && p.status == PaymentStatus::Recorded);
-    let Some(own) = own else { return Ok(Decision::Rollback(Accepted::NotRecorded)) };
-    if order.status != OrderStatus::Pending {
-        return Ok(Decision::Rollback(Accepted::NotPending));
-    }
-    let mut counts = Counts::default();
-    make_paid(conn, &order, Some(own), &payments, now, &mut counts, core).await?;
-    counter::append(conn, &counts, now).await?;
-    let entry = audit::Entry {
-        at: now,
-        actor,
-        action: "payment.accept",
-        target: &format!("payment:{}", own.id),
-        reason: Some(reason),
-        detail: serde_json::json!({
-            "order_no": order.order_no, "asked": {"amount": order.amount, "currency": order.currency},
-            "accepted": {"amount": own.amount, "currency": own.currency},
-        }),
-    };
-    audit::insert(conn, &entry).await?;
-    Ok(Decision::Commit(Accepted::Accepted))
 }
 
 fn check(new: &NewPayment) -> std::result::Result<(), Vec<FieldError>> {

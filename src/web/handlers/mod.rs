@@ -3,11 +3,13 @@
 //! checked by the handler's own signature, and a test walks every line as every role to see that they agree.
 
 mod account;
+mod confirm;
 mod events;
 mod files;
 mod gate;
 mod orders;
 mod overview;
+mod payments;
 mod reconcile;
 mod refunds;
 mod returns;
@@ -79,6 +81,10 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/orders/{no}/tombstone/lifts", LEAD, || get(orders::ask_lift)),
     route("POST", "/orders/{no}/tombstone/lifts", LEAD, || post(orders::lift)),
     route("GET", "/refunds", VIEWER, || get(refunds::list)),
+    route("GET", "/payments/{id}/refunds", LEAD, || get(payments::ask_return)),
+    route("POST", "/payments/{id}/refunds", LEAD, || post(payments::give)),
+    route("GET", "/payment-conflicts/{id}/settlements", LEAD, || get(payments::ask_settle)),
+    route("POST", "/payment-conflicts/{id}/settlements", LEAD, || post(payments::settle)),
     route("GET", "/reconcile", VIEWER, || get(reconcile::show)),
     route("GET", "/reconcile/{run}", VIEWER, || get(reconcile::show_run)),
     route("POST", "/reconcile/runs", OPERATOR, || post(reconcile::run)),

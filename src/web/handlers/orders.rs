@@ -2,23 +2,23 @@
 //! it is, lift a tombstone. Each act has a page of its own that asks why.
 
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use serde::Deserialize;
 
+use super::confirm::{Question, ReasonForm, ask};
+use crate::core::order::cases::{Accepted, accept_payment};
 use crate::core::order::close::{Lifted, lift_tombstone};
 use crate::core::order::look::reveal_buyer;
-use crate::core::order::pay::{Accepted, accept_payment};
 use crate::core::text;
 use crate::core::words::Role;
 use crate::store::order_search;
 use crate::store::order_view::{self, OrderView};
 use crate::web::desk::Desk;
 use crate::web::extract::{As, Checked, Lead, Service, Viewer, Visit};
+use crate::web::i18n::Lang;
 use crate::web::notice::Notice;
 use crate::web::paths;
 use crate::web::render::{self, Answer};
 use crate::web::trouble::Oops;
-use crate::web::view::confirm::ConfirmPage;
 use crate::web::view::error::Trouble;
 use crate::web::view::order::{May, OrderPage};
 use crate::web::view::orders::OrdersPage;
@@ -72,62 +72,21 @@ fn shown(desk: &Desk, visit: &Visit, view: &OrderView, buyer: Option<&str>) -> A
     render::page(&OrderPage::new(s, &visit.eye, view, desk.max_failures(), may), visit.ask.part)
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ReasonForm {
-    reason: String,
-}
-
-impl ReasonForm {
-    /// The reason, or nothing when it can't be one.
-    fn reason(&self) -> Option<&str> {
-        let reason = self.reason.trim();
-        text::check_text(reason, text::REASON_MAX).is_ok().then_some(reason)
-    }
-}
-
-/// What a page that asks is about.
-struct Question<'a> {
-    title: &'a str,
-    text: &'a str,
-    button: &'a str,
-    action: String,
-    facts: Vec<(String, String)>,
-}
-
-/// The page that asks; `form` when it was sent and its reason can't be taken.
-fn ask(visit: &Visit, no: &str, question: Question<'_>, form: Option<&ReasonForm>) -> Answer {
-    let lang = visit.eye.lang;
-    let mut s = visit.shell(Section::Orders);
-    s.here = question.action.clone();
-    let page = ConfirmPage {
-        s,
-        title: lang.f(question.title, &[("order", &no)]),
-        text: lang.t(question.text).to_owned(),
-        facts: question.facts,
-        action: question.action,
-        button: lang.t(question.button).to_owned(),
-        back: paths::order(no),
-        reason: form.map(|form| form.reason.clone()).unwrap_or_default(),
-        problem: form.map(|_| lang.t("task.reason_problem").to_owned()).unwrap_or_default(),
-    };
-    let status = if form.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    render::page_as(&page, visit.ask.part, status)
-}
-
-fn reveal_question(no: &str) -> Question<'_> {
+fn reveal_question(lang: Lang, no: &str) -> Question {
     Question {
-        title: "confirm.reveal",
+        title: lang.f("confirm.reveal", &[("order", &no)]),
         text: "confirm.reveal_text",
         button: "confirm.reveal_button",
         action: paths::reveals(no),
+        back: paths::order(no),
+        section: Section::Orders,
         facts: Vec::new(),
     }
 }
 
 pub async fn ask_reveal(State(desk): State<Desk>, As(visit, ..): As<Service>, Path(no): Path<String>) -> Answer {
     find(&desk, &visit, &no).await?;
-    ask(&visit, &no, reveal_question(&no), None)
+    ask(&visit, reveal_question(visit.eye.lang, &no), None)
 }
 
 /// Shows the order once with its buyer; the audit log says who looked and why.
@@ -138,24 +97,26 @@ pub async fn reveal(
     Checked(form): Checked<ReasonForm>,
 ) -> Answer {
     let view = find(&desk, &visit, &no).await?;
-    let Some(reason) = form.reason() else { return ask(&visit, &no, reveal_question(&no), Some(&form)) };
+    let Some(reason) = form.reason() else { return ask(&visit, reveal_question(visit.eye.lang, &no), Some(&form)) };
     let buyer = reveal_buyer(&desk.app.core, &visit.actor(), &no, reason).await?;
     shown(&desk, &visit, &view, buyer.as_deref())
 }
 
-fn accept_question<'a>(visit: &Visit, view: &OrderView, payment: i64) -> Result<Question<'a>, Oops> {
+fn accept_question(visit: &Visit, view: &OrderView, payment: i64) -> Result<Question, Oops> {
     let lang = visit.eye.lang;
     let own = view.payments.iter().find(|p| p.id == payment).ok_or_else(|| visit.oops(Trouble::NotFound))?;
     let facts = vec![
         (lang.t("order.to_pay").to_owned(), format::money(view.order.amount, &view.order.currency)),
         (lang.t("confirm.arrived").to_owned(), format::money(own.amount, &own.currency)),
     ];
-    let action = paths::acceptances(&view.order.order_no, payment);
+    let no = &view.order.order_no;
     Ok(Question {
-        title: "confirm.accept",
+        title: lang.f("confirm.accept", &[("order", no)]),
         text: "confirm.accept_text",
         button: "confirm.accept_button",
-        action,
+        action: paths::acceptances(no, payment),
+        back: paths::order(no),
+        section: Section::Orders,
         facts,
     })
 }
@@ -167,7 +128,7 @@ pub async fn ask_accept(
 ) -> Answer {
     let payment = payment.parse().map_err(|_| visit.oops(Trouble::NotFound))?;
     let view = find(&desk, &visit, &no).await?;
-    ask(&visit, &no, accept_question(&visit, &view, payment)?, None)
+    ask(&visit, accept_question(&visit, &view, payment)?, None)
 }
 
 pub async fn accept(
@@ -179,7 +140,7 @@ pub async fn accept(
     let payment = payment.parse().map_err(|_| visit.oops(Trouble::NotFound))?;
     let view = find(&desk, &visit, &no).await?;
     let question = accept_question(&visit, &view, payment)?;
-    let Some(reason) = form.reason() else { return ask(&visit, &no, question, Some(&form)) };
+    let Some(reason) = form.reason() else { return ask(&visit, question, Some(&form)) };
     let notice = match accept_payment(&desk.app.core, &visit.actor(), payment, reason).await? {
         Accepted::Accepted => Notice::PaymentAccepted,
         Accepted::NotPending | Accepted::NotRecorded | Accepted::Unknown => Notice::PaymentNotAccepted,
@@ -187,19 +148,21 @@ pub async fn accept(
     render::then(&desk, &paths::order(&no), notice)
 }
 
-fn lift_question(no: &str) -> Question<'_> {
+fn lift_question(lang: Lang, no: &str) -> Question {
     Question {
-        title: "confirm.lift",
+        title: lang.f("confirm.lift", &[("order", &no)]),
         text: "confirm.lift_text",
         button: "confirm.lift_button",
         action: paths::tombstone(no),
+        back: paths::order(no),
+        section: Section::Orders,
         facts: Vec::new(),
     }
 }
 
 pub async fn ask_lift(State(desk): State<Desk>, As(visit, ..): As<Lead>, Path(no): Path<String>) -> Answer {
     find(&desk, &visit, &no).await?;
-    ask(&visit, &no, lift_question(&no), None)
+    ask(&visit, lift_question(visit.eye.lang, &no), None)
 }
 
 pub async fn lift(
@@ -208,7 +171,7 @@ pub async fn lift(
     Path(no): Path<String>,
     Checked(form): Checked<ReasonForm>,
 ) -> Answer {
-    let Some(reason) = form.reason() else { return ask(&visit, &no, lift_question(&no), Some(&form)) };
+    let Some(reason) = form.reason() else { return ask(&visit, lift_question(visit.eye.lang, &no), Some(&form)) };
     match lift_tombstone(&desk.app.core, &visit.actor(), &no, reason).await? {
         Lifted::Lifted => render::then(&desk, paths::ORDERS, Notice::Lifted),
         Lifted::NoTombstone => render::then(&desk, paths::ORDERS, Notice::NoTombstone),

@@ -20,7 +20,7 @@ use super::order::{May, OrderPage};
 use super::orders::OrdersPage;
 use super::overview::OverviewPage;
 use super::reconcile::{ReconcilePage, Seen};
-use super::refunds::RefundsPage;
+use super::refunds::{Cases, RefundsPage};
 use super::screens::ScreensPage;
 use super::task::{Forms, TaskPage};
 use super::tasks::TasksPage;
@@ -37,7 +37,8 @@ use crate::store::order::Order;
 use crate::store::order_search::Hit;
 use crate::store::order_view::{HoldRow, OrderView, ReturnView};
 use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries, Worker};
-use crate::store::payment::{Conflict, Payment};
+use crate::store::payment::Payment;
+use crate::store::payment_case::{Conflict, Misfit};
 use crate::store::reconcile_run::{Diff, Run, Total};
 use crate::store::reduction::Reduction;
 use crate::store::return_order::{Item, Return};
@@ -365,14 +366,7 @@ pub fn order(eye: &Eye, hostile: &str) -> OrderPage {
             body: String::new(),
             at: NOW - 900_000,
         }],
-        conflicts: vec![Conflict {
-            payment_id: 2,
-            order_no: format!("HB9{hostile}"),
-            amount: 1,
-            currency: "CNY".to_owned(),
-            told_at: NOW - 500_000,
-            is_settled: false,
-        }],
+        conflicts: vec![money::conflict(hostile)],
         returns: vec![returned(hostile)],
     };
     let may = May { decide: true, reveal: true, buyer: None };

@@ -6,6 +6,7 @@ use crate::core::order::late_plan::Lacks;
 use crate::core::words::{OrderStatus, PaymentStatus, ResourceType};
 use crate::store::order_view::OrderView;
 use crate::store::payment::Payment;
+use crate::store::payment_case::Conflict;
 use crate::web::i18n::Lang;
 use crate::web::paths;
 use crate::web::view::{Eye, Link, Mark, Stamp, format};
@@ -23,8 +24,8 @@ pub struct PaymentRow {
     pub refund: Option<(Link, Mark)>,
     /// It was told again with other content.
     pub conflict: bool,
-    /// A lead may take it as it is.
-    pub accept: Option<Link>,
+    /// What a lead may decide about it.
+    pub acts: Vec<Link>,
 }
 
 pub fn payment_row(eye: &Eye, view: &OrderView, payment: &Payment, may_decide: bool) -> PaymentRow {
@@ -32,8 +33,8 @@ pub fn payment_row(eye: &Eye, view: &OrderView, payment: &Payment, may_decide: b
     let refund = view.refund_of(payment.id).map(|(task, _)| {
         (Link { href: paths::task(task.id), text: task.id.to_string() }, Mark::task(lang, task.status))
     });
-    let can_accept =
-        may_decide && view.order.status == OrderStatus::Pending && payment.status == PaymentStatus::Recorded;
+    let open: Vec<&Conflict> =
+        view.conflicts.iter().filter(|c| c.payment_id == payment.id && !c.is_settled()).collect();
     PaymentRow {
         mark: Mark::payment(lang, payment.status),
         channel: payment.channel.clone(),
@@ -43,12 +44,20 @@ pub fn payment_row(eye: &Eye, view: &OrderView, payment: &Payment, may_decide: b
         means: lang.word("payment_means", payment.status.word()),
         lacking: lacking(lang, payment.lacking.as_deref(), &payment.currency),
         refund,
-        conflict: view.conflicts.iter().any(|c| c.payment_id == payment.id && !c.is_settled),
-        accept: can_accept.then(|| Link {
-            href: paths::acceptances(&view.order.order_no, payment.id),
-            text: lang.t("order.accept").to_owned(),
-        }),
+        conflict: !open.is_empty(),
+        acts: if may_decide { acts(lang, view, payment, &open) } else { Vec::new() },
     }
+}
+
+fn acts(lang: Lang, view: &OrderView, payment: &Payment, open: &[&Conflict]) -> Vec<Link> {
+    let act = |href, text| Link { href, text: lang.t(text).to_owned() };
+    let mut acts = Vec::new();
+    if view.order.status == OrderStatus::Pending && payment.status == PaymentStatus::Recorded {
+        acts.push(act(paths::acceptances(&view.order.order_no, payment.id), "refunds.accept"));
+        acts.push(act(paths::give_backs(payment.id), "refunds.give_back"));
+    }
+    acts.extend(open.iter().map(|conflict| act(paths::settlements(conflict.id), "refunds.settle")));
+    acts
 }
 
 /// What could not be had again: `Goods sku-1 2 pieces, Coupon C-7 1 coupon`; nothing when nothing is known.

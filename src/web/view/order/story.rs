@@ -6,7 +6,8 @@ use super::{Event, thing};
 use crate::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
 use crate::store::flow::Flow;
 use crate::store::order_view::{OrderView, ReturnView};
-use crate::store::payment::{Conflict, Payment};
+use crate::store::payment::Payment;
+use crate::store::payment_case::Conflict;
 use crate::store::reduction::Reduction;
 use crate::store::return_order::Item;
 use crate::store::task::Attempt;
@@ -37,6 +38,7 @@ pub fn events(eye: &Eye, view: &OrderView) -> Vec<Event> {
     dated.extend(view.payments.iter().map(|p| (p.recorded_at, paid(eye, p))));
     dated.extend(view.reductions.iter().map(|r| (r.at, reduced(eye, view, r))));
     dated.extend(view.conflicts.iter().map(|c| (c.told_at, told_otherwise(eye, c))));
+    dated.extend(view.conflicts.iter().filter_map(|c| Some((c.settled_at?, looked_into(eye, c)))));
     for returned in &view.returns {
         returns(eye, view, returned, &mut dated);
     }
@@ -153,6 +155,15 @@ fn told_otherwise(eye: &Eye, conflict: &Conflict) -> Event {
     Event {
         text: lang.f("order.event.conflict_text", &[("order", &conflict.order_no), ("amount", &amount)]),
         ..event(eye, conflict.told_at, "bad", "manual", lang.t("order.event.conflict").to_owned())
+    }
+}
+
+/// A person has found out which telling was right.
+fn looked_into(eye: &Eye, conflict: &Conflict) -> Event {
+    let at = conflict.settled_at.unwrap_or(conflict.told_at);
+    Event {
+        by: conflict.settled_by.as_deref().map(|by| actor(eye.lang, by)).unwrap_or_default(),
+        ..event(eye, at, "", "done", eye.lang.t("order.event.conflict_settled").to_owned())
     }
 }
 

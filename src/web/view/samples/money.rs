@@ -16,12 +16,36 @@ pub fn refunds(eye: &Eye, hostile: &str) -> RefundsPage {
         recorded_at: NOW - 600_000,
         lacking: Some(lacking),
     };
-    let due = [(payment.clone(), Some(task(918_400, TaskStatus::Manual, hostile).task)), (payment, None)];
-    RefundsPage::new(shell(eye, hostile), eye, &due, 100)
+    let due = [(payment.clone(), Some(task(918_400, TaskStatus::Manual, hostile).task)), (payment.clone(), None)];
+    let wrong = Payment { status: PaymentStatus::Recorded, ..payment.clone() };
+    let unknown = Payment { status: PaymentStatus::Unmatched, ..payment.clone() };
+    let cases = Cases {
+        misfits: vec![
+            Misfit { payment: wrong, asked: Some((26_900, "CNY".to_owned())) },
+            Misfit { payment: unknown, asked: None },
+        ],
+        conflicts: vec![(conflict(hostile), payment)],
+        may_decide: true,
+    };
+    RefundsPage::new(shell(eye, hostile), eye, &due, &cases, 100)
+}
+
+/// A transaction that was told twice.
+pub fn conflict(hostile: &str) -> Conflict {
+    Conflict {
+        id: 1,
+        payment_id: 2,
+        order_no: format!("HB9{hostile}"),
+        amount: 1,
+        currency: "CNY".to_owned(),
+        told_at: NOW - 500_000,
+        settled_at: None,
+        settled_by: None,
+    }
 }
 
 pub fn refunds_none(eye: &Eye) -> RefundsPage {
-    RefundsPage::new(shell(eye, ""), eye, &[], 100)
+    RefundsPage::new(shell(eye, ""), eye, &[], &Cases::default(), 100)
 }
 
 pub fn confirm(eye: &Eye, hostile: &str) -> ConfirmPage {
