@@ -6,6 +6,7 @@ use handback::store::token::Scope;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
+use super::examples;
 use crate::support::database::{Engine, TestDb, on_every_engine, run_on};
 use crate::support::process::{Api, Handback};
 use crate::support::servers::Server;
@@ -13,13 +14,13 @@ use crate::support::servers::Server;
 const GUIDE: &str = include_str!("../../docs/adopting.md");
 
 /// The block of the guide with exactly this line over it.
-fn block(fence: &str) -> &'static str {
+pub(super) fn block(fence: &str) -> &'static str {
     let start = format!("```{fence}\n");
     let (_, rest) = GUIDE.split_once(&start).unwrap_or_else(|| panic!("the guide has no {fence}"));
     rest.split_once("\n```").unwrap_or_else(|| panic!("{fence} has no end")).0
 }
 
-async fn run(url: &str, sql: &str) {
+pub(super) async fn run(url: &str, sql: &str) {
     sqlx::any::install_default_drivers();
     let mut connection = sqlx::AnyConnection::connect(url).await.unwrap_or_else(|e| panic!("{url}: {e}"));
     connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
@@ -31,7 +32,7 @@ fn the_guide_works_as_written_on_mariadb() {
     run_on(Engine::Mariadb, async |_: TestDb| {
         let server = Server::shared(Engine::Mariadb);
         run(&server.admin_url(), "CREATE DATABASE shop").await;
-        walk("mariadb", &server.url("shop"), &server.url("handback")).await;
+        walk("mariadb", server.port, &server.url("shop"), &server.url("handback")).await;
         run(&server.admin_url(), "DROP DATABASE shop; DROP DATABASE handback").await;
     });
 }
@@ -45,6 +46,7 @@ fn the_guide_works_as_written_on_postgres() {
         // The user of these tests is called like the schema, which PostgreSQL would then look into first.
         walk(
             "postgres",
+            server.port,
             &format!("{url}?options=-c%20search_path%3Dpublic"),
             &format!("{url}?options=-c%20search_path%3Dhandback"),
         )
@@ -53,7 +55,7 @@ fn the_guide_works_as_written_on_postgres() {
     });
 }
 
-async fn walk(engine: &str, shop: &str, handback: &str) {
+async fn walk(engine: &str, port: u16, shop: &str, handback: &str) {
     let sql = |name: &str| block(&format!("sql {engine} {name}"));
     run(shop, sql("shop")).await;
     run(shop, sql("place")).await;
@@ -79,6 +81,8 @@ async fn walk(engine: &str, shop: &str, handback: &str) {
     assert_eq!(figures("funds/7").await["available"], 500);
     assert_eq!(figures("stock/1002").await["locked"], 1, "A2 is open");
 
+    examples::close_orders(engine, port, shop, &api).await;
+
     run(shop, block("sql wrong")).await;
     idle(&api).await;
     let manual = api.get("/tasks?status=manual").await.body;
@@ -102,14 +106,14 @@ async fn walk(engine: &str, shop: &str, handback: &str) {
     Handback::new(["check"]).database(handback).file("handback.toml", toml).run().ok();
 }
 
-async fn numbers(url: &str, sql: &str) -> (i64, i64) {
+pub(super) async fn numbers(url: &str, sql: &str) -> (i64, i64) {
     use sqlx::Row;
     let mut connection = sqlx::AnyConnection::connect(url).await.unwrap();
     let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut connection).await.unwrap();
     (row.get::<i32, _>(0).into(), row.get::<i32, _>(1).into())
 }
 
-async fn idle(api: &Api) {
+pub(super) async fn idle(api: &Api) {
     let idle = api.get("/idle?wait_s=20").await.body;
     assert_eq!(idle["idle"], true, "{idle:#}");
 }
@@ -122,23 +126,6 @@ async fn eventually(mut holds: impl AsyncFnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     panic!("it never happened");
-}
-
-#[test]
-fn the_java_example_compiles_and_has_fifty_lines() {
-    let Some(javac) = crate::support::servers::find_program("javac", &[]) else {
-        eprintln!("skipped: there is no javac");
-        return;
-    };
-    let source = block("java");
-    assert!(source.lines().count() <= 60, "{} lines", source.lines().count());
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("CloseOrder.java");
-    std::fs::write(&file, source).unwrap();
-    let done = std::process::Command::new(javac).arg("-d").arg(folder.path()).arg(&file).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    // Running it needs a JDBC driver, which is no part of Java.
-    eprintln!("skipped: the example was compiled, not run, for want of a JDBC driver");
 }
 
 on_every_engine!(e2_a_row_written_by_plain_sql_is_noticed_within_a_second);

@@ -3,6 +3,7 @@
 mod adopting;
 mod database_away;
 mod dropped_requests;
+mod examples;
 mod killed;
 mod secrets;
 mod stopped_worker;

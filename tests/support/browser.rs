@@ -34,6 +34,7 @@ static DRIVER: LazyLock<Result<Driver, String>> = LazyLock::new(|| {
 });
 
 /// How the person who looks at the page has set up the browser.
+#[derive(Clone, Copy)]
 pub struct Person {
     language: &'static str,
     width: u32,
@@ -89,10 +90,11 @@ impl Person {
         let session = client.session_id().await.expect("a session").expect("its id");
         let browser = Browser {
             client,
+            http: crate::support::http::client().build().expect("a client"),
             commands: format!("{}/session/{session}/goog/cdp/execute", driver.url),
             _profile: profile,
         };
-        browser.set_up(&self).await;
+        browser.becomes(&self).await;
         browser.client.goto(url).await.unwrap_or_else(|e| panic!("{url}: {e}"));
         browser
     }
@@ -135,12 +137,14 @@ impl Person {
 /// An open browser. `client` is what tests click and read with.
 pub struct Browser {
     pub client: Client,
+    http: reqwest::Client,
     commands: String,
     _profile: TempDir,
 }
 
 impl Browser {
-    async fn set_up(&self, person: &Person) {
+    /// Takes on a person's window and colours, also while a page is open.
+    pub async fn becomes(&self, person: &Person) {
         // The smallest window of Chromium is wider than a phone: the page's own width is set.
         self.command(
             "Emulation.setDeviceMetricsOverride",
@@ -156,10 +160,16 @@ impl Browser {
         .await;
     }
 
+    /// The language of all pages from now on, as the browser's settings would ask for it.
+    pub async fn asks_for(&self, language: &str) {
+        self.command("Network.enable", json!({})).await;
+        self.command("Network.setExtraHTTPHeaders", json!({"headers": {"Accept-Language": language}})).await;
+    }
+
     /// A command of the browser's own protocol.
     pub async fn command(&self, name: &str, parameters: Value) -> Value {
-        let http = crate::support::http::client().build().expect("a client");
-        let answer = http
+        let answer = self
+            .http
             .post(&self.commands)
             .json(&json!({"cmd": name, "params": parameters}))
             .send()
