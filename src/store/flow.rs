@@ -67,10 +67,26 @@ fn read(row: &AnyRow) -> Result<Flow> {
     })
 }
 
-/// The history of one ledger row, oldest first, `limit` rows after the row `after` (0 = from the start).
-pub async fn of_ledger(conn: &mut Conn, ledger_id: i64, after: i64, limit: i64) -> Result<Vec<Flow>> {
-    let sql = format!("SELECT {COLUMNS} FROM resource_flow WHERE ledger_id = $1 AND id > $2 ORDER BY id LIMIT $3");
-    conn.built(sql).bind(ledger_id).bind(after).bind(limit).rows().await?.iter().map(read).collect()
+/// Whose history is read.
+#[derive(Clone, Debug)]
+pub enum Of {
+    /// A ledger row of ours, live or retired.
+    Ledger { id: i64, key: String },
+    /// A key of a table of the shop: its rows name no ledger.
+    Shops { resource: ResourceType, key: String },
+}
+
+/// The history of one key, oldest first, `limit` rows after the row `after` (0 = from the start).
+pub async fn history(conn: &mut Conn, of: &Of, after: i64, limit: i64) -> Result<Vec<Flow>> {
+    // Both name the key: the index has it after the ledger.
+    let (whose, key, value) = match of {
+        Of::Ledger { id, key } => ("ledger_id = $1", key, *id),
+        Of::Shops { resource, key } => ("ledger_id IS NULL AND resource_type = $1", key, resource.code()),
+    };
+    let sql =
+        format!("SELECT {COLUMNS} FROM resource_flow WHERE {whose} AND biz_key = $2 AND id > $3 ORDER BY id LIMIT $4");
+    let stmt = conn.built(sql).bind(value).bind(key.as_str()).bind(after).bind(limit);
+    stmt.rows().await?.iter().map(read).collect()
 }
 
 /// Everything an order or return moved, oldest first.

@@ -31,6 +31,7 @@ pub mod rules;
 pub mod screen;
 pub mod session;
 pub mod setup;
+pub mod shop_order;
 pub mod stats;
 pub mod task;
 pub mod task_list;

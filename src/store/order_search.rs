@@ -1,16 +1,24 @@
 //! Finding an order by what a caller can read out: its number or a part of it, the buyer, a coupon or slot, a
-//! return, a payment. Whatever has no index is looked for among the newest rows only, so that a search answers.
+//! return, a payment. An order that the shop keeps itself is found by its number, whole or in part. Whatever has no index is looked for among the newest rows only, so that a search answers.
 
 use super::conn::{Conn, RowExt as _};
 use super::db::Result;
 use super::error::Error;
-use super::task_list;
+use super::{shop_order, task_list};
+use crate::core::text;
 use crate::core::words::OrderStatus;
 
 /// One hit of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     pub order_no: String,
+    /// Nothing where the shop keeps the order itself.
+    pub own: Option<Own>,
+}
+
+/// What Handback's own row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
     pub status: OrderStatus,
     pub placed_at: i64,
     pub amount: i64,
@@ -37,9 +45,16 @@ pub async fn search(conn: &mut Conn, typed: &str, limit: usize, by_buyer: bool) 
             return Ok(vec![read(&row)?]);
         }
     }
+    for exact in [typed, squeezed.as_str()] {
+        if text::check_text(exact, text::NUMBER_MAX).is_ok() && shop_order::is_there(conn, exact).await? {
+            return Ok(vec![of_shop(exact.to_owned())]);
+        }
+    }
     let mut hits = Vec::new();
     for part in if squeezed == typed { vec![typed] } else { vec![typed, squeezed.as_str()] } {
         add(&mut hits, containing(conn, part, limit).await?);
+        let shops = shop_order::containing(conn, part, LOOK_AT, as_limit(limit)).await?;
+        add(&mut hits, shops.into_iter().map(of_shop).collect());
     }
     add(&mut hits, by_return(conn, typed).await?);
     add(&mut hits, by_piece(conn, typed, limit).await?);
@@ -98,6 +113,10 @@ async fn of_buyer(conn: &mut Conn, buyer: &str, limit: usize) -> Result<Vec<Hit>
     stmt.rows().await?.iter().map(read).collect()
 }
 
+fn of_shop(order_no: String) -> Hit {
+    Hit { order_no, own: None }
+}
+
 fn as_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -106,9 +125,11 @@ fn read(row: &sqlx::any::AnyRow) -> Result<Hit> {
     let unknown = || Error::broken("an order has an unknown status");
     Ok(Hit {
         order_no: row.text(0)?,
-        status: OrderStatus::from_code(row.int(1)?).ok_or_else(unknown)?,
-        placed_at: row.int(2)?,
-        amount: row.int(3)?,
-        currency: row.text(4)?,
+        own: Some(Own {
+            status: OrderStatus::from_code(row.int(1)?).ok_or_else(unknown)?,
+            placed_at: row.int(2)?,
+            amount: row.int(3)?,
+            currency: row.text(4)?,
+        }),
     })
 }

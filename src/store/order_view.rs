@@ -72,7 +72,7 @@ pub async fn view(conn: &mut Conn, order_no: &str) -> Result<Option<OrderView>> 
     }))
 }
 
-async fn returns(conn: &mut Conn, order_no: &str) -> Result<Vec<ReturnView>> {
+pub(super) async fn returns(conn: &mut Conn, order_no: &str) -> Result<Vec<ReturnView>> {
     let mut views = Vec::new();
     for row in return_order::of_order(conn, order_no).await? {
         let items = return_order::items(conn, &row.return_no).await?;
@@ -107,7 +107,7 @@ async fn holds(conn: &mut Conn, order_no: &str) -> Result<Vec<HoldRow>> {
 }
 
 /// The failed tries at all tasks of an order, oldest first.
-async fn failed(conn: &mut Conn, order_no: &str) -> Result<Vec<(i64, Attempt)>> {
+pub(super) async fn failed(conn: &mut Conn, order_no: &str) -> Result<Vec<(i64, Attempt)>> {
     let rows = conn
         .stmt(
             "SELECT a.task_id, a.n, a.fence, a.started_at, a.ended_at, a.outcome, a.kind, a.error, a.actor \

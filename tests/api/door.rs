@@ -71,9 +71,13 @@ impl Door {
 
     /// With a configuration file of this text.
     pub async fn with(db: &TestDb, config: &str) -> Self {
+        Self::over(Db::open(&db.url, true, 8).await.unwrap(), config).await
+    }
+
+    /// Over a store that is tied to the tables of a shop, too.
+    pub async fn over(store: Db, config: &str) -> Self {
         let config = Config::load(Inputs::default().with_file("handback.toml", config)).unwrap();
         let clock = Clock::test(START_MS);
-        let store = Db::open(&db.url, true, 8).await.unwrap();
         let core = Core::new(store, clock.clone(), Policy::default());
         let url = config.public_url(config.server.listen).unwrap();
         let mut tokens = Vec::new();

@@ -5,8 +5,46 @@ use serde_json::{Value, json};
 
 use super::door::{Door, START_MS};
 use crate::support::database::{TestDb, on_every_engine};
+use crate::support::mapped::{mapped_store, outbox};
 
-on_every_engine!(a_key_is_opened_once_and_adjusted_once_per_ref, figures_never_fall_below_zero);
+on_every_engine!(
+    a_key_is_opened_once_and_adjusted_once_per_ref,
+    figures_never_fall_below_zero,
+    the_history_of_a_shops_key_is_whole
+);
+
+/// Rows of the shop's tables name no ledger of ours: their key finds them, page after page.
+async fn the_history_of_a_shops_key_is_whole(db: TestDb) {
+    let door = Door::over(mapped_store(&db).await, "").await;
+    assert_eq!(door.get("/ledger/stock/1001/flow").await.expect(200), json!([]));
+    outbox(&db, "A-1", "1001", 3).await;
+    outbox(&db, "A-2", "1001", 2).await;
+    outbox(&db, "A-2", "1002", 1).await;
+    door.work().await;
+    let flow = door.get("/ledger/stock/1001/flow").await.expect(200);
+    let rows: Vec<(&str, i64, &str, i64)> = flow.as_array().unwrap().iter().map(shown).collect();
+    assert_eq!(rows, [("release", 3, "close", 3), ("release", 2, "close", 5)], "{flow:#}");
+    assert_eq!((&flow[0]["ref_no"], &flow[1]["ref_no"]), (&json!("A-1"), &json!("A-2")));
+    // 1002 had nothing locked: nothing changed it.
+    assert_eq!(door.get("/ledger/stock/1002/flow").await.expect(200), json!([]));
+    // The same key of another type is another thing.
+    let other = format!(
+        "INSERT INTO resource_flow (resource_type, biz_key, action, qty, ref_no, source, round, at) \
+         VALUES (4, '1001', 1, 9, 'x', 'close', 1, {START_MS})"
+    );
+    db.execute(&other).await.unwrap();
+    for n in 0..600 {
+        let row = format!(
+            "INSERT INTO resource_flow (resource_type, biz_key, action, qty, ref_no, source, round, at) \
+             VALUES (1, '1001', 1, 1, 'x{n}', 'close', 1, {START_MS})"
+        );
+        db.execute(&row).await.unwrap();
+    }
+    let flow = door.get("/ledger/stock/1001/flow").await.expect(200);
+    assert_eq!(flow.as_array().map(Vec::len), Some(602));
+    assert_eq!((&flow[2]["ref_no"], &flow[601]["ref_no"]), (&json!("x0"), &json!("x599")));
+    door.get("/ledger/stock/9/flow").await.problem(404, "not_found");
+}
 
 async fn a_key_is_opened_once_and_adjusted_once_per_ref(db: TestDb) {
     let door = Door::open(&db).await;

@@ -8,6 +8,7 @@ mod reconcile;
 mod returns;
 mod roles;
 mod safety;
+mod shops_orders;
 mod tasks;
 mod wall;
 
@@ -43,7 +44,11 @@ impl Site {
     }
 
     pub async fn at(db: &TestDb, public_url: &str) -> Site {
-        let shop = Shop::open(db).await;
+        Site::of(Shop::open(db).await, public_url)
+    }
+
+    /// The console of a shop that is there already.
+    pub fn of(shop: Shop, public_url: &str) -> Site {
         let config = Config::load(Inputs::default()).unwrap();
         let url = PublicUrl::parse(public_url, false).unwrap();
         let stopping = CancellationToken::new();

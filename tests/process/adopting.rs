@@ -77,6 +77,9 @@ async fn walk(engine: &str, port: u16, shop: &str, handback: &str) {
     let expect = json!({"available": 10, "locked": 0, "sold": null});
     assert_eq!(figures("stock/1001").await, expect, "the old return was not restocked again");
     assert_eq!(numbers(shop, block("sql look")).await, (10, 0));
+    let flow = figures("stock/1001/flow").await;
+    assert_eq!(flow.as_array().map(Vec::len), Some(1), "{flow:#}");
+    assert_eq!((&flow[0]["ref_no"], &flow[0]["action"], &flow[0]["qty"]), (&json!("A1"), &json!("release"), &json!(2)));
     assert_eq!(figures("coupon/31").await["status"], "unused");
     assert_eq!(figures("funds/7").await["available"], 500);
     assert_eq!(figures("stock/1002").await["locked"], 1, "A2 is open");

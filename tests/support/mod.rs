@@ -5,6 +5,7 @@ pub mod channel;
 pub mod database;
 mod held;
 pub mod http;
+pub mod mapped;
 pub mod process;
 pub mod proxy;
 mod selftest;

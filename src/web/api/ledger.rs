@@ -14,6 +14,7 @@ use super::show::{FlowShown, LedgerShown};
 use super::{Answered, Outcome, ok};
 use crate::core::ledger::{self, Adjusted, Opened, Retired};
 use crate::core::text::FieldError;
+use crate::store::flow::Of;
 use crate::store::ledger::Ledger;
 use crate::store::token::Scope;
 use crate::store::{self, Db, flow};
@@ -98,7 +99,12 @@ pub(super) async fn show(State(app): State<App>, _: Caller<ToRead>, resource: Re
     responses((status = 200, body = Vec<FlowShown>), (status = 404)))]
 pub(super) async fn history(State(app): State<App>, _: Caller<ToRead>, resource: Resource) -> Answered {
     let row = find(&app.core.db, &resource).await?;
-    let body = HttpBody::from_stream(flow_json(app.core.db.clone(), row.id));
+    let key = row.key.clone();
+    let of = match app.core.policy.homes.is_mapped(resource.kind) {
+        true => Of::Shops { resource: resource.kind, key },
+        false => Of::Ledger { id: row.id, key },
+    };
+    let body = HttpBody::from_stream(flow_json(app.core.db.clone(), of));
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -119,12 +125,12 @@ enum Place {
 
 /// A JSON list written page by page: a key that ten thousand orders touched has a long history, and
 /// none of it needs to be in memory at once.
-fn flow_json(db: Db, ledger_id: i64) -> impl Stream<Item = store::Result<Bytes>> {
+fn flow_json(db: Db, of: Of) -> impl Stream<Item = store::Result<Bytes>> {
     stream::try_unfold(Place::After(0), move |place| {
-        let db = db.clone();
+        let (db, of) = (db.clone(), of.clone());
         async move {
             let Place::After(after) = place else { return Ok(None) };
-            let page = flow::of_ledger(&mut db.read().await?, ledger_id, after, PAGE).await?;
+            let page = flow::history(&mut db.read().await?, &of, after, PAGE).await?;
             let mut text = String::from(if after == 0 { "[" } else { "" });
             for row in &page {
                 if !text.ends_with('[') {

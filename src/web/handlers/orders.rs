@@ -12,6 +12,7 @@ use crate::core::text;
 use crate::core::words::Role;
 use crate::store::order_search;
 use crate::store::order_view::{self, OrderView};
+use crate::store::shop_order::{self, ShopOrder};
 use crate::web::desk::Desk;
 use crate::web::extract::{As, Checked, Lead, Service, Viewer, Visit};
 use crate::web::i18n::Lang;
@@ -53,8 +54,27 @@ pub async fn search(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Query(a
 }
 
 pub async fn show(State(desk): State<Desk>, As(visit, ..): As<Viewer>, Path(no): Path<String>) -> Answer {
-    let view = find(&desk, &visit, &no).await?;
-    shown(&desk, &visit, &view, None)
+    match find(&desk, &visit, &no).await {
+        Ok(view) => shown(&desk, &visit, &view, None),
+        Err(unknown) => match find_at_shop(&desk, &no).await? {
+            Some(view) => shown_of_shop(&desk, &visit, &view),
+            None => Err(unknown),
+        },
+    }
+}
+
+/// An order that only the shop keeps: it can be looked at, and nothing else.
+async fn find_at_shop(desk: &Desk, no: &str) -> Result<Option<ShopOrder>, Oops> {
+    if text::check_text(no, text::NUMBER_MAX).is_err() {
+        return Ok(None);
+    }
+    Ok(shop_order::view(&mut desk.app.core.db.read().await?, no).await?)
+}
+
+fn shown_of_shop(desk: &Desk, visit: &Visit, view: &ShopOrder) -> Answer {
+    let mut s = visit.shell(Section::Orders);
+    s.here = paths::order(&view.order_no);
+    render::page(&OrderPage::of_shop(s, &visit.eye, view, desk.max_failures()), visit.ask.part)
 }
 
 async fn find(desk: &Desk, visit: &Visit, no: &str) -> Result<OrderView, Oops> {
@@ -174,6 +194,7 @@ pub async fn lift(
     let Some(reason) = form.reason() else { return ask(&visit, lift_question(visit.eye.lang, &no), Some(&form)) };
     match lift_tombstone(&desk.app.core, &visit.actor(), &no, reason).await? {
         Lifted::Lifted => render::then(&desk, paths::ORDERS, Notice::Lifted),
+        Lifted::NoTombstone if find_at_shop(&desk, &no).await?.is_some() => Err(visit.oops(Trouble::OrderUnknown)),
         Lifted::NoTombstone => render::then(&desk, paths::ORDERS, Notice::NoTombstone),
     }
 }

@@ -5,13 +5,14 @@
 mod money;
 mod parts;
 mod sentence;
+mod shop;
 mod story;
 
 use askama::Template;
 
 use super::mark::Caller;
 use super::tasks::Row;
-use super::{Eye, Link, Mark, Section, Shell, Stamp, format};
+use super::{Eye, Flash, Link, Mark, Section, Shell, Stamp, format};
 use crate::core::words::{FundsKind, OrderStatus, ResourceType};
 use crate::store::order_view::{HoldRow, OrderView, ReturnView};
 use crate::web::i18n::Lang;
@@ -28,14 +29,18 @@ pub struct OrderPage {
     pub s: Shell,
     pub order_no: String,
     pub mark: Mark,
-    pub tombstone: bool,
+    /// Where the order is kept, when it isn't here.
+    pub kept: String,
+    /// What can't be seen at this moment.
+    pub trouble: Option<Flash>,
     pub sentence: String,
     pub certain: Mark,
     pub resources: Vec<Resource>,
     pub events: Vec<Event>,
     pub tasks: Vec<Row>,
     pub lines: Vec<Line>,
-    pub amount: String,
+    /// Nothing where nobody told an amount.
+    pub amount: Option<String>,
     pub payments: Vec<PaymentRow>,
     /// What each round held, once there is more than one.
     pub rounds: Vec<RoundRow>,
@@ -110,23 +115,25 @@ impl OrderPage {
         s.section = Section::Orders;
         let (lang, order) = (eye.lang, &view.order);
         let parts = parts::parts(eye, view);
+        let held_until = Some(order.pay_deadline).filter(|_| order.status == OrderStatus::Pending);
         OrderPage {
             order_no: order.order_no.clone(),
             mark: Mark::order(lang, order.status),
-            tombstone: order.is_tombstone(),
+            kept: String::new(),
+            trouble: None,
             sentence: sentence::sentence(eye, view, &parts),
             certain: story::certainty(lang, view, &parts),
             events: story::events(eye, view),
             tasks: view.tasks.iter().map(|t| Row::new(eye, t, max_failures)).collect(),
             lines: lines(view),
-            amount: format::amount(order.amount, &order.currency),
+            amount: (!order.is_tombstone()).then(|| format::amount(order.amount, &order.currency)),
             payments: view.payments.iter().map(|p| payment_row(eye, view, p, may.decide)).collect(),
             rounds: rounds(eye, view),
             returns: view.returns.iter().map(|r| return_row(eye, r, max_failures)).collect(),
             acts: acts(lang, view, may),
             reveal: reveal(lang, view, may),
             facts: facts(eye, view, may),
-            resources: parts.iter().map(|part| resource(eye, view, part)).collect(),
+            resources: parts.iter().map(|part| resource(eye, part, held_until, Some(&order.currency))).collect(),
             s,
         }
     }
@@ -176,13 +183,14 @@ fn return_row(eye: &Eye, returned: &ReturnView, max_failures: i64) -> ReturnRow 
     }
 }
 
-fn resource(eye: &Eye, view: &OrderView, part: &Part<'_>) -> Resource {
+fn resource(eye: &Eye, part: &Part<'_>, held_until: Option<i64>, currency: Option<&str>) -> Resource {
     let (lang, hold) = (eye.lang, part.hold);
     let at = |at: Option<i64>| at.map(|at| eye.stamp(at).short()).unwrap_or_default();
     let when = match (part.state, part.task) {
-        (Caller::Held, _) if view.order.status == OrderStatus::Pending => {
-            lang.f("order.held_until", &[("at", &eye.stamp(view.order.pay_deadline).spoken())])
-        }
+        (Caller::Held, _) => match held_until {
+            Some(at) => lang.f("order.held_until", &[("at", &eye.stamp(at).spoken())]),
+            None => String::new(),
+        },
         (Caller::Returned | Caller::Bought, Some(task)) => at(task.finished_at),
         (Caller::ComingBack, Some(_)) if part.next_try.is_some() => {
             lang.f("order.next_try", &[("at", &at(part.next_try))])
@@ -195,7 +203,7 @@ fn resource(eye: &Eye, view: &OrderView, part: &Part<'_>) -> Resource {
     Resource {
         what: thing(lang, hold.resource, hold.funds).to_owned(),
         key: hold.key.clone(),
-        qty: format::quantity(lang, hold.resource, part.qty, hold.funds, Some(&view.order.currency)),
+        qty: format::quantity(lang, hold.resource, part.qty, hold.funds, currency),
         mark: Mark::caller(lang, part.state),
         when: with_end(eye, when, hold),
     }

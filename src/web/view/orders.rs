@@ -20,7 +20,8 @@ pub struct HitRow {
     pub order_no: String,
     pub href: String,
     pub mark: Mark,
-    pub placed: Stamp,
+    /// Of an order that the shop keeps, neither is known here.
+    pub placed: Option<Stamp>,
     pub amount: String,
 }
 
@@ -52,9 +53,9 @@ impl HitRow {
         HitRow {
             order_no: hit.order_no.clone(),
             href: paths::order(&hit.order_no),
-            mark: Mark::order(eye.lang, hit.status),
-            placed: eye.stamp(hit.placed_at),
-            amount: format::money(hit.amount, &hit.currency),
+            mark: hit.own.as_ref().map_or(Mark::shops_own(eye.lang), |own| Mark::order(eye.lang, own.status)),
+            placed: hit.own.as_ref().map(|own| eye.stamp(own.placed_at)),
+            amount: hit.own.as_ref().map_or("–".to_owned(), |own| format::money(own.amount, &own.currency)),
         }
     }
 }

@@ -5,12 +5,14 @@ mod money;
 mod reconciling;
 mod returns;
 mod screen;
+mod shops;
 
 pub use door::*;
 pub use money::*;
 pub use reconciling::*;
 pub use returns::{returns, returns_none};
 pub use screen::*;
+pub use shops::shops_order;
 
 use super::account::{AccountPage, SessionRow, Settings};
 use super::confirm::ConfirmPage;
@@ -34,7 +36,7 @@ use crate::core::words::{
 use crate::store::audit::Note;
 use crate::store::flow::Flow;
 use crate::store::order::Order;
-use crate::store::order_search::Hit;
+use crate::store::order_search::{Hit, Own};
 use crate::store::order_view::{HoldRow, OrderView, ReturnView};
 use crate::store::overview::{Backlog, Closed, Failures, Oldest, Snapshot, Tries, Worker};
 use crate::store::payment::Payment;
@@ -277,10 +279,12 @@ pub fn task_page(eye: &Eye, status: TaskStatus, hostile: &str) -> TaskPage {
 pub fn orders(eye: &Eye, hostile: &str) -> OrdersPage {
     let hit = |i: i64| Hit {
         order_no: format!("HB20261111-00471{i}{hostile}"),
-        status: if i % 2 == 0 { OrderStatus::Closed } else { OrderStatus::Pending },
-        placed_at: NOW - i * 1_000,
-        amount: 26_800,
-        currency: "CNY".to_owned(),
+        own: (i != 14).then(|| Own {
+            status: if i % 2 == 0 { OrderStatus::Closed } else { OrderStatus::Pending },
+            placed_at: NOW - i * 1_000,
+            amount: 26_800,
+            currency: "CNY".to_owned(),
+        }),
     };
     let mut s = shell(eye, hostile);
     s.search = format!("00471{hostile}");

@@ -22,6 +22,8 @@ fn pages(lang: Lang, hostile: &str) -> Vec<(String, String)> {
         ("returns", samples::returns(&eye, hostile).render()),
         ("returns-none", samples::returns_none(&eye).render()),
         ("order", samples::order(&eye, hostile).render()),
+        ("shops-order", samples::shops_order(&eye, true, hostile).render()),
+        ("shops-order-unreadable", samples::shops_order(&eye, false, hostile).render()),
         ("reconcile", samples::reconcile(&eye, hostile).render()),
         ("reconcile-never", samples::reconcile_empty(&eye).render()),
         ("refunds", samples::refunds(&eye, hostile).render()),

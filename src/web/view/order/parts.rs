@@ -3,8 +3,9 @@
 
 use super::spoken;
 use crate::core::order::is_unadopted;
-use crate::core::words::{Action, OrderStatus, TaskStatus};
+use crate::core::words::{Action, FundsKind, OrderStatus, ResourceType, TaskStatus};
 use crate::store::order_view::{HoldRow, OrderView};
+use crate::store::shop_order::ShopOrder;
 use crate::store::task_list::TaskRow;
 use crate::web::view::mark::Caller;
 use crate::web::view::{Eye, format};
@@ -33,11 +34,31 @@ pub fn parts<'a>(eye: &Eye, view: &'a OrderView) -> Vec<Part<'a>> {
 
 /// The parts of one hold.
 pub fn of_hold<'a>(eye: &Eye, view: &'a OrderView, hold: &'a HoldRow) -> Vec<Part<'a>> {
+    let tasks = view.tasks.iter().filter(|task| speaks_for(task, hold)).map(|task| (task, state(view, task)));
+    divided(eye, hold, tasks, left_over(view.order.status), Some(&view.order.currency))
+}
+
+/// The parts of what a shop's order names. What no row speaks for is held, as its open lines say.
+pub fn of_shop<'a>(eye: &Eye, view: &'a ShopOrder, things: &'a [HoldRow]) -> Vec<Part<'a>> {
+    let parts = |thing| {
+        let is_of = |task: &&TaskRow| speaks_for_shop(task) && is_about(task, thing);
+        let tasks = view.tasks.iter().filter(is_of).map(|task| (task, as_it_stands(task)));
+        divided(eye, thing, tasks, Caller::Held, None)
+    };
+    things.iter().flat_map(parts).collect()
+}
+
+fn divided<'a>(
+    eye: &Eye,
+    hold: &'a HoldRow,
+    tasks: impl Iterator<Item = (&'a TaskRow, Caller)>,
+    left_over: Caller,
+    currency: Option<&str>,
+) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
     let mut left = hold.locked;
-    for task in view.tasks.iter().filter(|task| speaks_for(task, hold)) {
+    for (task, state) in tasks {
         left -= task.qty;
-        let state = state(view, task);
         let next_try = task.next_at.filter(|at| task.status == TaskStatus::Retrying && *at > eye.now);
         match parts.iter_mut().find(|part| part.state == state) {
             Some(part) => {
@@ -49,13 +70,15 @@ pub fn of_hold<'a>(eye: &Eye, view: &'a OrderView, hold: &'a HoldRow) -> Vec<Par
         }
     }
     if left > 0 {
-        let state = left_over(view.order.status);
-        parts.push(Part { hold, qty: left, state, task: None, next_try: None, spoken: String::new() });
+        parts.push(Part { hold, qty: left, state: left_over, task: None, next_try: None, spoken: String::new() });
     }
     for part in &mut parts {
-        let currency = Some(view.order.currency.as_str());
         let qty = format::quantity(eye.lang, hold.resource, part.qty, hold.funds, currency);
-        part.spoken = spoken(eye.lang, hold, &qty);
+        part.spoken = match (hold.resource, hold.funds, currency) {
+            // Nobody told its currency: the figure can't be read out.
+            (ResourceType::Funds, Some(FundsKind::Balance) | None, None) => eye.lang.t("order.say_some_balance").into(),
+            _ => spoken(eye.lang, hold, &qty),
+        };
     }
     parts
 }
@@ -63,23 +86,35 @@ pub fn of_hold<'a>(eye: &Eye, view: &'a OrderView, hold: &'a HoldRow) -> Vec<Par
 /// Whether a task settles or gives back something of this hold. A row that a shop wrote for a close that hasn't
 /// come yet says nothing.
 fn speaks_for(task: &TaskRow, hold: &HoldRow) -> bool {
-    task.round == hold.round
-        && task.resource == hold.resource
-        && task.key == hold.key
-        && matches!(task.action, Action::Release | Action::Settle)
-        && task.status != TaskStatus::Superseded
-        && !is_unadopted(&task.task)
+    is_about(task, hold) && speaks_for_shop(task) && !is_unadopted(&task.task)
+}
+
+fn is_about(task: &TaskRow, hold: &HoldRow) -> bool {
+    task.round == hold.round && task.resource == hold.resource && task.key == hold.key
+}
+
+/// Whether a task settles or gives back something, of an order that only the shop closes.
+pub fn speaks_for_shop(task: &TaskRow) -> bool {
+    matches!(task.action, Action::Release | Action::Settle) && task.status != TaskStatus::Superseded
 }
 
 fn state(view: &OrderView, task: &TaskRow) -> Caller {
-    match (task.action, task.status) {
-        // The buyer has it; how the ledger gets there is not the buyer's matter.
-        (Action::Settle, _) => Caller::Bought,
-        (_, TaskStatus::Succeeded)
-            if view.order.status == OrderStatus::Restoring && is_stuck_on_its_way(view, task) =>
+    match as_it_stands(task) {
+        Caller::Returned
+            if task.status == TaskStatus::Succeeded
+                && view.order.status == OrderStatus::Restoring
+                && is_stuck_on_its_way(view, task) =>
         {
             Caller::NeedsHelp
         }
+        state => state,
+    }
+}
+
+fn as_it_stands(task: &TaskRow) -> Caller {
+    match (task.action, task.status) {
+        // The buyer has it; how the ledger gets there is not the buyer's matter.
+        (Action::Settle, _) => Caller::Bought,
         (_, TaskStatus::Succeeded) => Caller::Returned,
         (_, TaskStatus::Manual) => Caller::NeedsHelp,
         (_, TaskStatus::ForceClosed) if task.is_owed => Caller::NeedsHelp,

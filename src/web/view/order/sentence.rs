@@ -1,8 +1,10 @@
-//! The sentence for the caller, from two tables: the order's state × the state of each thing it reserved, and
-//! the order's state × the state of each payment. It says only what is certain, names a time only when one is
+//! The sentence for the caller, from three tables: the order's state × the state of each thing it reserved, the
+//! order's state × the state of each payment, and for an order that the shop keeps, its standing there × the
+//! state of each thing. It says only what is certain, names a time only when one is
 //! planned, and never says whose fault something is.
 
 use super::parts::Part;
+use super::shop::Standing;
 use crate::core::words::{OrderStatus, PaymentStatus};
 use crate::store::order_view::OrderView;
 use crate::store::payment::Payment;
@@ -68,13 +70,51 @@ pub const fn money(order: OrderStatus, payment: PaymentStatus, is_with_a_person:
     }
 }
 
+/// The table of an order that the shop keeps. That its lines are reserved is the shop's word, which nobody here
+/// has checked: it stands on the page and isn't promised to the caller.
+pub const fn shop_clause(standing: Standing, thing: Caller) -> Option<Clause> {
+    match (standing, thing) {
+        (_, Caller::Held | Caller::Bought) => None,
+        (_, Caller::Returned) => Some(Clause::Back),
+        (_, Caller::ComingBack) => Some(Clause::Coming),
+        (_, Caller::NeedsHelp) => Some(Clause::Help),
+    }
+}
+
+/// What can be said of an order that the shop keeps.
+pub fn of_shop(eye: &Eye, standing: Standing, parts: &[Part<'_>]) -> String {
+    let opening = match standing {
+        Standing::Open => Some("order.say.shop_open"),
+        Standing::NotOpen => Some("order.say.shop_not_open"),
+        Standing::Unreadable => Some("order.say.shop_unreadable"),
+        Standing::Unlisted if says_nothing(standing, parts) => Some("order.say.shop_nothing"),
+        Standing::Unlisted => None,
+    };
+    let mut said: Vec<String> = opening.iter().map(|key| eye.lang.t(key).to_owned()).collect();
+    said.extend(of_things(eye, parts, Extent::AsFarAsKnown, |state| shop_clause(standing, state)));
+    said.join(eye.lang.gap())
+}
+
+/// Whether nothing about the order can be said for certain.
+pub fn says_nothing(standing: Standing, parts: &[Part<'_>]) -> bool {
+    matches!(standing, Standing::Unlisted | Standing::Unreadable)
+        && parts.iter().all(|part| shop_clause(standing, part.state).is_none())
+}
+
+/// Whether the parts are all that an order reserved: only then may it be said of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    AsFarAsKnown,
+}
+
 /// What can be said to the buyer, in the reader's language.
 pub fn sentence(eye: &Eye, view: &OrderView, parts: &[Part<'_>]) -> String {
     let lang = eye.lang;
     let mut said = vec![opening(eye, view)];
     if !view.order.is_tombstone() {
         said.extend(view.payments.iter().filter_map(|payment| of_payment(eye, view, payment)));
-        said.extend(of_things(eye, view, parts));
+        said.extend(of_things(eye, parts, Extent::Whole, |state| clause(view.order.status, state)));
     }
     said.join(lang.gap())
 }
@@ -116,10 +156,10 @@ fn say_money(eye: &Eye, money: Money, amount: &str, occurred_at: i64) -> String 
 }
 
 /// One sentence per clause, in the clauses' order; what has a planned time apart from what has none.
-fn of_things(eye: &Eye, view: &OrderView, parts: &[Part<'_>]) -> Vec<String> {
+fn of_things(eye: &Eye, parts: &[Part<'_>], extent: Extent, clause: impl Fn(Caller) -> Option<Clause>) -> Vec<String> {
     let mut said: Vec<(Clause, bool, Vec<&Part<'_>>)> = Vec::new();
     for part in parts {
-        let Some(clause) = clause(view.order.status, part.state) else { continue };
+        let Some(clause) = clause(part.state) else { continue };
         let is_promised = clause == Clause::Coming && part.next_try.is_some();
         match said.iter_mut().find(|(known, promised, _)| (*known, *promised) == (clause, is_promised)) {
             Some((_, _, things)) => things.push(part),
@@ -131,7 +171,8 @@ fn of_things(eye: &Eye, view: &OrderView, parts: &[Part<'_>]) -> Vec<String> {
         .map(|(clause, _, things)| {
             let latest = things.iter().filter_map(|part| part.next_try).max();
             let spoken: Vec<&str> = things.iter().map(|part| part.spoken.as_str()).collect();
-            say_things(eye, clause, &spoken, spoken.len() == parts.len(), latest)
+            let is_all = extent == Extent::Whole && spoken.len() == parts.len();
+            say_things(eye, clause, &spoken, is_all, latest)
         })
         .collect()
 }
@@ -167,6 +208,8 @@ fn things(lang: Lang, spoken: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::words::ResourceType;
+    use crate::store::order_view::HoldRow;
     use crate::web::view::samples::{NOW, eye};
 
     /// Every cell: the order's state, then held, coming back, returned, bought, needs help.
@@ -199,6 +242,68 @@ mod tests {
                 assert!(!chinese.contains(':') && !expected.contains("at "), "{expected} {chinese}");
             }
         }
+    }
+
+    #[test]
+    fn every_cell_of_a_shops_order_and_thing_says_what_is_certain() {
+        use Standing::{NotOpen, Open, Unlisted, Unreadable};
+        let openings = [
+            (Open, "The order is open in the shop.", "订单在商家处仍为未结状态。"),
+            (NotOpen, "The order isn't open in the shop.", "订单在商家处不是未结状态。"),
+            (Unlisted, "", ""),
+            (
+                Unreadable,
+                "We can't look into the shop's own record of the order just now.",
+                "目前无法查看商家自己的订单记录。",
+            ),
+        ];
+        assert!(openings.iter().map(|row| row.0).eq(Standing::ALL));
+        let things = [
+            (Caller::Held, "", ""),
+            (Caller::ComingBack, "Still on its way: X. We keep trying.", "仍在退回途中：X。我们会继续处理。"),
+            (Caller::Returned, "Back already: X.", "已退回：X。"),
+            (Caller::Bought, "", ""),
+            (Caller::NeedsHelp, HELP, "同事正在处理：X。"),
+        ];
+        assert!(things.iter().map(|row| row.0).eq(Caller::ALL));
+        let hold = a_hold();
+        for (standing, opening, opening_zh) in openings {
+            for (state, thing, thing_zh) in things {
+                let parts = [Part { hold: &hold, qty: 1, state, task: None, next_try: None, spoken: "X".into() }];
+                let joined = |gap: &str, parts: [&str; 2], nothing: &str| match parts {
+                    ["", ""] => nothing.to_owned(),
+                    ["", one] | [one, ""] => one.to_owned(),
+                    both => both.join(gap),
+                };
+                let nothing = "We have to look this order up in the shop first.";
+                let english = of_shop(&eye(Lang::En), standing, &parts);
+                assert_eq!(english, joined(" ", [opening, thing], nothing), "{standing:?} {state:?}");
+                let chinese = of_shop(&eye(Lang::Zh), standing, &parts);
+                let nothing = "这个订单要先到商家处查看。";
+                assert_eq!(chinese, joined("", [opening_zh, thing_zh], nothing), "{standing:?} {state:?}");
+            }
+        }
+    }
+
+    /// Rows that a shop wrote may be a part of what its order reserved.
+    #[test]
+    fn of_a_shops_order_nothing_is_said_of_everything() {
+        let hold = a_hold();
+        let part = |spoken: &str| Part {
+            hold: &hold,
+            qty: 1,
+            state: Caller::Returned,
+            task: None,
+            next_try: None,
+            spoken: spoken.into(),
+        };
+        let said = of_shop(&eye(Lang::En), Standing::NotOpen, &[part("a"), part("b")]);
+        assert_eq!(said, "The order isn't open in the shop. Back already: a and b.");
+    }
+
+    fn a_hold() -> HoldRow {
+        let (resource, key) = (ResourceType::Stock, "x".to_owned());
+        HoldRow { round: 1, resource, key, locked: 1, funds: None, expires_at: None }
     }
 
     #[test]

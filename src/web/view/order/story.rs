@@ -1,15 +1,18 @@
 //! What happened to one order, in words: the timeline of typed events. Every event is read from a row that was
 //! written when it happened.
 
-use super::parts::Part;
+use std::collections::BTreeMap;
+
+use super::parts::{self, Part};
 use super::{Event, thing};
-use crate::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus};
+use crate::core::words::{Action, OrderStatus, PaymentStatus, ResourceType, TaskStatus, source};
 use crate::store::flow::Flow;
-use crate::store::order_view::{OrderView, ReturnView};
+use crate::store::order_view::{HoldRow, OrderView, ReturnView};
 use crate::store::payment::Payment;
 use crate::store::payment_case::Conflict;
 use crate::store::reduction::Reduction;
 use crate::store::return_order::Item;
+use crate::store::shop_order::ShopOrder;
 use crate::store::task::Attempt;
 use crate::store::task_list::TaskRow;
 use crate::web::i18n::Lang;
@@ -23,28 +26,107 @@ pub fn certainty(lang: Lang, view: &OrderView, parts: &[Part<'_>]) -> Mark {
     let moving = parts.iter().any(|p| p.state == Caller::ComingBack);
     let help = parts.iter().any(|p| p.state == Caller::NeedsHelp);
     let money = view.payments.iter().any(|p| p.status == PaymentStatus::RefundDue);
-    match (help || money, moving || view.order.status == OrderStatus::Restoring) {
+    sure(lang, help || money, moving || view.order.status == OrderStatus::Restoring)
+}
+
+/// How sure a sentence is of which part waits for a person, or is on its way.
+pub fn sure(lang: Lang, waits_for_a_person: bool, is_moving: bool) -> Mark {
+    match (waits_for_a_person, is_moving) {
         (true, _) => Mark { class: "manual", icon: "manual", word: lang.t("order.certain_help") },
         (_, true) => Mark { class: "retry", icon: "retry", word: lang.t("order.certain_moving") },
         _ => Mark { class: "ok", icon: "ok", word: lang.t("order.certain") },
     }
 }
 
+/// What the timeline is told from, whoever keeps the order itself.
+pub struct Told<'a> {
+    currency: Option<&'a str>,
+    holds: &'a [HoldRow],
+    tasks: &'a [TaskRow],
+    failed: &'a [(i64, Attempt)],
+    flow: &'a [Flow],
+    payments: &'a [Payment],
+    conflicts: &'a [Conflict],
+    returns: &'a [ReturnView],
+}
+
+impl<'a> Told<'a> {
+    fn of(view: &'a OrderView) -> Told<'a> {
+        Told {
+            currency: Some(&view.order.currency),
+            holds: &view.holds,
+            tasks: &view.tasks,
+            failed: &view.failed,
+            flow: &view.flow,
+            payments: &view.payments,
+            conflicts: &view.conflicts,
+            returns: &view.returns,
+        }
+    }
+
+    /// `things` are what its rows name.
+    pub fn of_shop(view: &'a ShopOrder, things: &'a [HoldRow]) -> Told<'a> {
+        Told {
+            currency: None,
+            holds: things,
+            tasks: &view.tasks,
+            failed: &view.failed,
+            flow: &view.flow,
+            payments: &view.payments,
+            conflicts: &view.conflicts,
+            returns: &view.returns,
+        }
+    }
+}
+
 /// The timeline, newest first; what is planned stands on top.
 pub fn events(eye: &Eye, view: &OrderView) -> Vec<Event> {
     let mut dated: Vec<(i64, Event)> = Vec::new();
-    let mut planned: Vec<(i64, Event)> = Vec::new();
     order_events(eye, view, &mut dated);
-    dated.extend(view.payments.iter().map(|p| (p.recorded_at, paid(eye, p))));
     dated.extend(view.reductions.iter().map(|r| (r.at, reduced(eye, view, r))));
-    dated.extend(view.conflicts.iter().map(|c| (c.told_at, told_otherwise(eye, c))));
-    dated.extend(view.conflicts.iter().filter_map(|c| Some((c.settled_at?, looked_into(eye, c)))));
-    for returned in &view.returns {
-        returns(eye, view, returned, &mut dated);
+    in_order(eye, &Told::of(view), dated)
+}
+
+/// The timeline of an order that the shop keeps: it begins with the rows that the shop wrote.
+pub fn of_shop(eye: &Eye, view: &ShopOrder, told: &Told<'_>) -> Vec<Event> {
+    let written = view.tasks.iter().filter(|task| parts::speaks_for_shop(task) && task.source == source::CLOSE);
+    // Rows of one transaction are milliseconds apart.
+    let mut by_second: BTreeMap<i64, Vec<&TaskRow>> = BTreeMap::new();
+    for task in written {
+        by_second.entry(task.created_at / 1_000).or_default().push(task);
     }
-    dated.extend(view.flow.iter().filter(|f| f.action != Action::Lock).map(|f| (f.at, moved(eye, view, f))));
-    for task in &view.tasks {
-        if let Some(event) = failing(eye, view, task) {
+    let dated = by_second.into_values().filter_map(|tasks| asked_for(eye, &tasks)).collect();
+    in_order(eye, told, dated)
+}
+
+/// The rows that a shop wrote at one time, as one event.
+fn asked_for(eye: &Eye, tasks: &[&TaskRow]) -> Option<(i64, Event)> {
+    let lang = eye.lang;
+    let at = tasks.iter().map(|task| task.created_at).min()?;
+    let row = |task: &&TaskRow| {
+        let qty = format::quantity(lang, task.resource, task.qty, task.funds, None);
+        (thing(lang, task.resource, task.funds).to_owned(), task.key.clone(), qty)
+    };
+    let asked = Event {
+        by: lang.t("order.event.by_shop").to_owned(),
+        fold_title: lang.n("order.event.rows", i64::try_from(tasks.len()).unwrap_or(0), &[]),
+        folded: tasks.iter().map(row).collect(),
+        ..event(eye, at, "", "closed", lang.t("order.event.shop_wrote").to_owned())
+    };
+    Some((at, asked))
+}
+
+fn in_order(eye: &Eye, told: &Told<'_>, mut dated: Vec<(i64, Event)>) -> Vec<Event> {
+    let mut planned: Vec<(i64, Event)> = Vec::new();
+    dated.extend(told.payments.iter().map(|p| (p.recorded_at, paid(eye, p))));
+    dated.extend(told.conflicts.iter().map(|c| (c.told_at, told_otherwise(eye, c))));
+    dated.extend(told.conflicts.iter().filter_map(|c| Some((c.settled_at?, looked_into(eye, c)))));
+    for returned in told.returns {
+        returns(eye, told, returned, &mut dated);
+    }
+    dated.extend(told.flow.iter().filter(|f| f.action != Action::Lock).map(|f| (f.at, moved(eye, told, f))));
+    for task in told.tasks {
+        if let Some(event) = failing(eye, told, task) {
             dated.push(event);
         }
         match task.next_at {
@@ -168,7 +250,7 @@ fn looked_into(eye: &Eye, conflict: &Conflict) -> Event {
 }
 
 /// A return: accepted, received, and each line as it reaches the stock.
-fn returns(eye: &Eye, view: &OrderView, returned: &ReturnView, out: &mut Vec<(i64, Event)>) {
+fn returns(eye: &Eye, told: &Told<'_>, returned: &ReturnView, out: &mut Vec<(i64, Event)>) {
     let lang = eye.lang;
     let lines: Vec<String> = returned.items.iter().map(|item| return_line(lang, item)).collect();
     let title = |key| lang.f(key, &[("return", &returned.row.return_no)]);
@@ -180,7 +262,7 @@ fn returns(eye: &Eye, view: &OrderView, returned: &ReturnView, out: &mut Vec<(i6
         out.push((at, event(eye, at, "", "done", title("order.event.return_received"))));
     }
     for task in &returned.tasks {
-        out.extend(failing(eye, view, task));
+        out.extend(failing(eye, told, task));
         if let (TaskStatus::Succeeded, Some(at)) = (task.status, task.finished_at) {
             let what = thing(lang, task.resource, task.funds);
             let qty = format::quantity(lang, task.resource, task.qty, task.funds, None);
@@ -201,9 +283,9 @@ pub fn return_line(lang: Lang, item: &Item) -> String {
 }
 
 /// One change of a ledger: what moved, and what the ledger said afterwards.
-fn moved(eye: &Eye, view: &OrderView, f: &Flow) -> Event {
+fn moved(eye: &Eye, told: &Told<'_>, f: &Flow) -> Event {
     let lang = eye.lang;
-    let funds = view.holds.iter().find(|h| h.resource == f.resource && h.key == f.key).and_then(|h| h.funds);
+    let funds = told.holds.iter().find(|h| h.resource == f.resource && h.key == f.key).and_then(|h| h.funds);
     let what = thing(lang, f.resource, funds);
     let (tone, icon, key) = match f.action {
         Action::Release => ("good", "ok", "order.event.released"),
@@ -213,7 +295,7 @@ fn moved(eye: &Eye, view: &OrderView, f: &Flow) -> Event {
         Action::Refund => ("good", "refunded", "order.event.refunded"),
         _ => ("", "dot", "order.event.adjusted"),
     };
-    let qty = format::quantity(lang, f.resource, f.qty, funds, Some(&view.order.currency));
+    let qty = format::quantity(lang, f.resource, f.qty, funds, told.currency);
     Event {
         text: format!("{qty} · {}{}", f.key, figures_after(lang, f)),
         by: f.actor.as_deref().map_or_else(|| "Handback".to_owned(), |by| actor(lang, by)),
@@ -239,9 +321,9 @@ fn figures_after(lang: Lang, f: &Flow) -> String {
 }
 
 /// The failed tries of one task as one event, with each try folded into it.
-fn failing(eye: &Eye, view: &OrderView, task: &TaskRow) -> Option<(i64, Event)> {
+fn failing(eye: &Eye, told: &Told<'_>, task: &TaskRow) -> Option<(i64, Event)> {
     let lang = eye.lang;
-    let tries: Vec<&Attempt> = view.failed.iter().filter(|(id, _)| *id == task.id).map(|(_, a)| a).collect();
+    let tries: Vec<&Attempt> = told.failed.iter().filter(|(id, _)| *id == task.id).map(|(_, a)| a).collect();
     let last = tries.last()?;
     let at = last.ended_at.unwrap_or(last.started_at);
     let folded = tries.iter().rev().map(|a| {
