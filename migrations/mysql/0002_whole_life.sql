@@ -19,10 +19,6 @@ UPDATE order_release_task SET adopted = 1 WHERE ledger_id IS NOT NULL OR action 
 DROP INDEX idx_task_open ON order_release_task;
 CREATE INDEX idx_task_open ON order_release_task (lane, next_at, status, resource_type);
 
--- Rows without a ledger of ours are found by their key: those of the shop's tables.
-DROP INDEX idx_flow_ledger ON resource_flow;
-CREATE INDEX idx_flow_ledger ON resource_flow (ledger_id, biz_key);
-
 -- A channel transaction told again with another order, amount or currency: a case for a person.
 CREATE TABLE payment_conflict (
     id BIGINT AUTO_INCREMENT PRIMARY KEY,

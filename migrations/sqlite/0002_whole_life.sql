@@ -19,10 +19,6 @@ UPDATE order_release_task SET adopted = 1 WHERE ledger_id IS NOT NULL OR action 
 DROP INDEX idx_task_open;
 CREATE INDEX idx_task_open ON order_release_task (lane, next_at, status, resource_type) WHERE next_at IS NOT NULL;
 
--- Rows without a ledger of ours are found by their key: those of the shop's tables.
-DROP INDEX idx_flow_ledger;
-CREATE INDEX idx_flow_ledger ON resource_flow (ledger_id, biz_key);
-
 -- A channel transaction told again with another order, amount or currency: a case for a person.
 CREATE TABLE payment_conflict (
     id INTEGER PRIMARY KEY,

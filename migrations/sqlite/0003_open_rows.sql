@@ -14,3 +14,6 @@ CREATE INDEX idx_task_open ON order_release_task (open_lane, next_at, status, re
 
 -- A conflict is also shown on the page of the order that the second telling named.
 CREATE INDEX idx_conflict_order ON payment_conflict (order_no);
+
+-- Flow rows that name no ledger of ours are found by their key: those of the shop's tables.
+CREATE INDEX idx_flow_shops ON resource_flow (biz_key) WHERE ledger_id IS NULL;

@@ -71,22 +71,25 @@ fn read(row: &AnyRow) -> Result<Flow> {
 #[derive(Clone, Debug)]
 pub enum Of {
     /// A ledger row of ours, live or retired.
-    Ledger { id: i64, key: String },
+    Ledger(i64),
     /// A key of a table of the shop: its rows name no ledger.
     Shops { resource: ResourceType, key: String },
 }
 
 /// The history of one key, oldest first, `limit` rows after the row `after` (0 = from the start).
 pub async fn history(conn: &mut Conn, of: &Of, after: i64, limit: i64) -> Result<Vec<Flow>> {
-    // Both name the key: the index has it after the ledger.
-    let (whose, key, value) = match of {
-        Of::Ledger { id, key } => ("ledger_id = $1", key, *id),
-        Of::Shops { resource, key } => ("ledger_id IS NULL AND resource_type = $1", key, resource.code()),
+    let page = "AND id > $2 ORDER BY id LIMIT $3";
+    let stmt = match of {
+        Of::Ledger(id) => {
+            conn.built(format!("SELECT {COLUMNS} FROM resource_flow WHERE ledger_id = $1 {page}")).bind(*id)
+        }
+        Of::Shops { resource, key } => {
+            let (name, resource) = (conn.dialect.shops_key(), resource.code());
+            let whose = format!("{name} = $1 AND ledger_id IS NULL AND resource_type = {resource}");
+            conn.built(format!("SELECT {COLUMNS} FROM resource_flow WHERE {whose} {page}")).bind(key.as_str())
+        }
     };
-    let sql =
-        format!("SELECT {COLUMNS} FROM resource_flow WHERE {whose} AND biz_key = $2 AND id > $3 ORDER BY id LIMIT $4");
-    let stmt = conn.built(sql).bind(value).bind(key.as_str()).bind(after).bind(limit);
-    stmt.rows().await?.iter().map(read).collect()
+    stmt.bind(after).bind(limit).rows().await?.iter().map(read).collect()
 }
 
 /// Everything an order or return moved, oldest first.

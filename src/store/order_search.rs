@@ -1,5 +1,6 @@
 //! Finding an order by what a caller can read out: its number or a part of it, the buyer, a coupon or slot, a
-//! return, a payment. An order that the shop keeps itself is found by its number, whole or in part. Whatever has no index is looked for among the newest rows only, so that a search answers.
+//! return, a payment. An order that the shop keeps itself is found by its number, whole or in part. Whatever has no
+//! index is looked for among the newest rows only, so that a search answers.
 
 use super::conn::{Conn, RowExt as _};
 use super::db::Result;

@@ -99,10 +99,9 @@ pub(super) async fn show(State(app): State<App>, _: Caller<ToRead>, resource: Re
     responses((status = 200, body = Vec<FlowShown>), (status = 404)))]
 pub(super) async fn history(State(app): State<App>, _: Caller<ToRead>, resource: Resource) -> Answered {
     let row = find(&app.core.db, &resource).await?;
-    let key = row.key.clone();
     let of = match app.core.policy.homes.is_mapped(resource.kind) {
-        true => Of::Shops { resource: resource.kind, key },
-        false => Of::Ledger { id: row.id, key },
+        true => Of::Shops { resource: resource.kind, key: row.key.clone() },
+        false => Of::Ledger(row.id),
     };
     let body = HttpBody::from_stream(flow_json(app.core.db.clone(), of));
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
