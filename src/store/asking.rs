@@ -14,12 +14,12 @@ pub async fn begin(conn: &mut Conn, id: i64, now: i64) -> Result<u64> {
         .await
 }
 
+/// The look for orders whose channel is to be asked at `$1`, `$2` of them. It must read no other order.
+pub const DUE_LOOK: &str = "SELECT id, order_no, pay_deadline FROM orders WHERE ask_at <= $1 ORDER BY ask_at LIMIT $2";
+
 /// Claims orders whose channel is to be asked now.
 pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
-    let sql = format!(
-        "SELECT id, order_no, pay_deadline FROM orders WHERE ask_at <= $1 ORDER BY ask_at LIMIT $2{}",
-        conn.dialect.for_update_skip()
-    );
+    let sql = DUE_LOOK.to_owned() + conn.dialect.for_update_skip();
     let rows = conn.built(sql).bind(now).bind(limit).rows().await?;
     rows.iter().map(read_due).collect()
 }

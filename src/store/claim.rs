@@ -9,7 +9,7 @@ use super::db::Result;
 use super::dialect::{Cell, Cells};
 use super::error::Error;
 use super::ledger::json;
-use super::task::{COLUMNS, Failed, NEVER, Task, read};
+use super::task::{COLUMNS, Failed, NEVER, Task, WAITS, read};
 use crate::core::words::{AttemptOutcome, FailureKind};
 
 #[derive(Serialize)]
@@ -203,6 +203,13 @@ pub async fn waiting_by_lane(conn: &mut Conn) -> Result<Vec<(i64, i64)>> {
         .rows()
         .await?;
     rows.iter().map(|row| Ok((row.int(0)?, row.int(1)?))).collect()
+}
+
+/// When the next task of a lane is due, for a worker that wants to sleep.
+pub async fn next_due(conn: &mut Conn, lane: i64) -> Result<Option<i64>> {
+    let sql = "SELECT MIN(next_at) FROM order_release_task WHERE open_lane = $1 AND next_at IS NOT NULL";
+    let row = conn.stmt(sql).bind(lane).row().await?;
+    Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < WAITS))
 }
 
 fn one(hit: u64, id: i64) -> Result<()> {

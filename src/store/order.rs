@@ -240,26 +240,20 @@ pub struct DueOrder {
     pub pay_deadline: i64,
 }
 
+/// The look for orders that are due at `$1`, `$2` of them. It must read no order that has ended (B7).
+pub const DUE_LOOK: &str =
+    "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 0 AND due_at <= $1 ORDER BY due_at LIMIT $2";
+
 /// Claims due orders in the order they fell due, skipping those somebody else has.
 pub async fn claim_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
-    let sql = format!(
-        "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 0 AND due_at <= $1 ORDER BY due_at LIMIT $2{}",
-        conn.dialect.for_update_skip()
-    );
+    let sql = DUE_LOOK.to_owned() + conn.dialect.for_update_skip();
     let rows = conn.built(sql).bind(now).bind(limit).rows().await?;
     rows.iter().map(read_due).collect()
 }
 
 /// The same look without locks, for closing one by one after a batch failed.
 pub async fn find_due(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<DueOrder>> {
-    let rows = conn
-        .stmt(
-            "SELECT id, order_no, pay_deadline FROM orders WHERE asking = 0 AND due_at <= $1 ORDER BY due_at LIMIT $2",
-        )
-        .bind(now)
-        .bind(limit)
-        .rows()
-        .await?;
+    let rows = conn.stmt(DUE_LOOK).bind(now).bind(limit).rows().await?;
     rows.iter().map(read_due).collect()
 }
 

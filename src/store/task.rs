@@ -190,12 +190,16 @@ fn read_due(row: &dyn RowExt) -> Result<Due> {
     })
 }
 
+/// The look for local tasks that are due at `$1`, `$2` of them. It must read no finished one.
+pub fn due_look() -> String {
+    format!(
+        "SELECT {DUE} FROM order_release_task t WHERE t.open_lane = 0 AND t.next_at <= $1 ORDER BY t.next_at LIMIT $2"
+    )
+}
+
 /// Claims due local tasks: row locks that skip locked rows, so any number of workers share a queue.
 pub async fn claim(conn: &mut Conn, now: i64, limit: i64) -> Result<Vec<Due>> {
-    let sql = format!(
-        "SELECT {DUE} FROM order_release_task t WHERE t.open_lane = 0 AND t.next_at <= $1 ORDER BY t.next_at LIMIT $2{}",
-        conn.dialect.for_update_skip()
-    );
+    let sql = due_look() + conn.dialect.for_update_skip();
     conn.built(sql).bind(now).bind(limit).many(DUE_COLUMNS).await?.read(read_due)
 }
 
@@ -440,11 +444,4 @@ pub async fn some_of(conn: &mut Conn, status: TaskStatus, limit: i64) -> Result<
     let sql =
         format!("SELECT {COLUMNS} FROM order_release_task t WHERE {OPEN} AND t.status = $1 ORDER BY t.id LIMIT $2");
     conn.built(sql).bind(status.code()).bind(limit).rows().await?.iter().map(read).collect()
-}
-
-/// When the next task of a lane is due, for a worker that wants to sleep.
-pub async fn next_due(conn: &mut Conn, lane: i64) -> Result<Option<i64>> {
-    let sql = "SELECT MIN(next_at) FROM order_release_task WHERE open_lane = $1 AND next_at IS NOT NULL";
-    let row = conn.stmt(sql).bind(lane).row().await?;
-    Ok(row.map(|row| row.opt_int(0)).transpose()?.flatten().filter(|at| *at < WAITS))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::core::policy::LOCAL;
 use crate::core::words::Actor;
 use crate::core::{Core, Result, order as core_order, reconcile, release, returns};
-use crate::store::{Decision, asking, counter, idempotency, order, task, worker};
+use crate::store::{Decision, asking, claim, counter, idempotency, order, worker};
 use crate::trigger::scan;
 
 /// The longest wait between two looks at the queue: rows that a shop wrote by plain SQL ring no bell.
@@ -51,7 +51,7 @@ impl BatchSize {
 /// Runs one batch of due tasks; comes back at once while there may be more, else when the next is due.
 pub async fn release_once(core: &Core, actor: &Actor, size: &BatchSize) -> Result<Next> {
     // A look by a reader costs nobody a lock; the writer is asked only when something is due.
-    let next = task::next_due(&mut core.db.read().await?, LOCAL).await?;
+    let next = claim::next_due(&mut core.db.read().await?, LOCAL).await?;
     let wait = next.map_or(LOOK_MS, |at| at - core.now());
     if wait > 0 {
         return Ok(Next::After(Duration::from_millis(wait.min(LOOK_MS).unsigned_abs())));

@@ -11,7 +11,7 @@ use super::duties::LOOK_MS;
 use crate::core::release::remote::{self, Service};
 use crate::core::words::Actor;
 use crate::core::{Core, Result};
-use crate::store::task;
+use crate::store::claim;
 
 /// How long after an error the lane is looked at again.
 const AFTER_ERROR_MS: i64 = 1000;
@@ -70,7 +70,7 @@ impl Lane {
         if calls == 0 {
             return Ok(room.wait_ms.clamp(1, LOOK_MS));
         }
-        let next = task::next_due(&mut self.core.db.read().await?, self.lane).await?;
+        let next = claim::next_due(&mut self.core.db.read().await?, self.lane).await?;
         let wait = next.map_or(LOOK_MS, |at| at - self.core.now());
         if wait > 0 {
             return Ok(wait.min(LOOK_MS));

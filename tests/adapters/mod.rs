@@ -21,7 +21,8 @@ use handback::core::ports::Services;
 use handback::core::release::Ran;
 use handback::core::release::remote;
 use handback::core::words::{Action, ResourceType, TaskStatus};
-use handback::store::task::{self, Task};
+use handback::store::claim;
+use handback::store::task::Task;
 
 use crate::support::database::TestDb;
 use crate::support::shop::{Ordering, Shop, an_order, worker};
@@ -129,7 +130,7 @@ impl Town {
         let mut conn = self.shop.core.db.read().await.unwrap();
         let mut next = Vec::new();
         for lane in 0..=CHANNEL {
-            next.extend(task::next_due(&mut conn, lane).await.unwrap());
+            next.extend(claim::next_due(&mut conn, lane).await.unwrap());
         }
         next.into_iter().min()
     }

@@ -9,6 +9,7 @@ mod ledgers;
 mod lost_commits;
 mod mapped;
 mod payments;
+mod plans;
 mod reconciling;
 mod releasing;
 mod returning;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sqlx::{AssertSqlSafe, Connection, Executor};
+use sqlx::{AssertSqlSafe, Connection, Executor, Row};
 use tempfile::TempDir;
 
 pub use super::servers::Engine;
@@ -76,6 +76,14 @@ impl TestDb {
         let mut connection = self.connect().await.unwrap_or_else(|e| panic!("{}: {e}", self.url));
         let texts = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut connection).await;
         texts.unwrap_or_else(|e| panic!("{sql}: {e}"))
+    }
+
+    /// How SQLite would go about a query.
+    pub async fn plan_of_sqlite(&self, sql: &str) -> String {
+        let mut connection = self.connect().await.unwrap_or_else(|e| panic!("{}: {e}", self.url));
+        let steps = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"))).fetch_all(&mut connection).await;
+        let steps = steps.unwrap_or_else(|e| panic!("{sql}: {e}"));
+        steps.iter().map(|step| step.get::<String, _>("detail")).collect::<Vec<_>>().join("\n")
     }
 
     pub async fn connect(&self) -> Result<sqlx::AnyConnection, sqlx::Error> {
