@@ -16,4 +16,5 @@ CREATE INDEX idx_task_open ON order_release_task (open_lane, next_at, status, re
 CREATE INDEX idx_conflict_order ON payment_conflict (order_no);
 
 -- Flow rows that name no ledger of ours are found by their key: those of the shop's tables.
-CREATE INDEX idx_flow_shops ON resource_flow (biz_key) WHERE ledger_id IS NULL;
+ALTER TABLE resource_flow ADD COLUMN shops_key VARCHAR(128) COLLATE "C" GENERATED ALWAYS AS (CASE WHEN ledger_id IS NULL THEN biz_key END) STORED;
+CREATE INDEX idx_flow_shops ON resource_flow (shops_key) WHERE shops_key IS NOT NULL;

@@ -136,14 +136,6 @@ impl Dialect {
         }
     }
 
-    /// The key of a flow row that names no ledger of ours, as the index of those rows has it.
-    pub fn shops_key(self) -> &'static str {
-        match self.engine {
-            Engine::Sqlite | Engine::Postgres => "biz_key",
-            Engine::Mysql => "shops_key",
-        }
-    }
-
     pub fn for_update_skip(self) -> &'static str {
         match self.engine {
             Engine::Sqlite => "",

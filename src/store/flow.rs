@@ -84,8 +84,7 @@ pub async fn history(conn: &mut Conn, of: &Of, after: i64, limit: i64) -> Result
             conn.built(format!("SELECT {COLUMNS} FROM resource_flow WHERE ledger_id = $1 {page}")).bind(*id)
         }
         Of::Shops { resource, key } => {
-            let (name, resource) = (conn.dialect.shops_key(), resource.code());
-            let whose = format!("{name} = $1 AND ledger_id IS NULL AND resource_type = {resource}");
+            let whose = format!("shops_key = $1 AND resource_type = {}", resource.code());
             conn.built(format!("SELECT {COLUMNS} FROM resource_flow WHERE {whose} {page}")).bind(key.as_str())
         }
     };

@@ -7,6 +7,8 @@ use std::process::Command;
 use serde_json::json;
 
 use super::adopting::{block, idle, numbers, run};
+use super::{serving, until_idle};
+use crate::support::database::{Engine, TestDb, run_on};
 use crate::support::process::Api;
 use crate::support::servers::{find_program, say_aloud};
 
@@ -122,4 +124,25 @@ async fn closes_once(id: i64, name: &str, example: Example, shop: &str, api: &Ap
 fn the_java_example_has_at_most_fifty_lines() {
     let lines = block("java").lines().count();
     assert!(lines <= 50, "{lines} lines");
+}
+
+/// A shop on SQLite writes its row with whatever SQLite it has, which may be years older than ours.
+#[test]
+fn a_row_written_by_the_systems_own_sqlite_is_released() {
+    run_on(Engine::Sqlite, async |db: TestDb| {
+        let Some(sqlite3) = find_program("sqlite3", &[]) else {
+            say_aloud("a row of another SQLite was not written: sqlite3 is missing\n");
+            return;
+        };
+        let (running, api, _) = serving(&db, &[]).await;
+        api.put("/ledger/stock/s", json!({"available": 5})).await;
+        db.execute("UPDATE ledger SET available = 3, locked = 2 WHERE biz_key = 's'").await.unwrap();
+        let insert = "INSERT INTO order_release_task (order_no, resource_type, biz_key, qty) VALUES ('old', 1, 's', 2)";
+        let file = db.url.trim_start_matches("sqlite://");
+        let said = Command::new(sqlite3).arg("-cmd").arg(".timeout 20000").arg(file).arg(insert).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        until_idle(&api).await;
+        assert_eq!(api.get("/ledger/stock/s").await.body, json!({"available": 5, "locked": 0, "sold": 0}));
+        running.stop().ok();
+    });
 }
