@@ -9,7 +9,8 @@ CREATE INDEX idx_orders_ask ON orders (ask_at) WHERE ask_at IS NOT NULL;
 
 -- Due tasks: the lane has to stand in front, so a finished task has no open lane. The table is built anew, because the
 -- defaults of its times have to work in any SQLite that a shop writes with: unixepoch('subsec') came with 3.42, and
--- is NULL before.
+-- is NULL before. A view of the shop's over the table stays as it is: without the pragma, renaming would refuse it.
+PRAGMA legacy_alter_table = ON;
 DROP VIEW release_task_readable;
 CREATE TABLE rebuilt (
     id INTEGER PRIMARY KEY,
@@ -57,6 +58,7 @@ SELECT id, order_no, return_no, source, round, action, resource_type, biz_key, q
     claimed_by, version, kind, error, outcome, first_failed_at, finished_at, ended_by, adopted, lane, doubt, sent_at FROM order_release_task;
 DROP TABLE order_release_task;
 ALTER TABLE rebuilt RENAME TO order_release_task;
+PRAGMA legacy_alter_table = OFF;
 CREATE INDEX idx_task_open ON order_release_task (open_lane, next_at, status, resource_type) WHERE next_at IS NOT NULL;
 CREATE VIEW release_task_readable AS SELECT
     id, order_no, ref_no, source, round,
