@@ -4,7 +4,7 @@
 //! (R19); so does a lost COMMIT (R13), since every body is conditional on what it changes.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -21,6 +21,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// How often a transaction is run again on deadlock, busy or a lost connection before it is an error.
 const TRIES: u32 = 10;
+/// How long the first connection waits for others that set up the same new file.
+const SET_UP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The database: one writer connection on SQLite, a pool elsewhere; readers apart.
 #[derive(Clone)]
@@ -66,9 +68,7 @@ impl Db {
         let version = one_text(&mut conn, Dialect::new(engine, "").version()).await?;
         let dialect = Dialect::new(engine, &version);
         require_version(dialect, &version)?;
-        for setting in dialect.on_connect() {
-            conn.execute(*setting).await?;
-        }
+        set_up(&mut conn, dialect).await?;
         if migrate {
             super::migrate::run(&mut conn, dialect).await?;
         }
@@ -233,6 +233,21 @@ impl Db {
         self.reader.close().await;
         self.writer.close().await;
     }
+}
+
+/// Several processes that open a new SQLite file at once all turn it to WAL: the losers are told "locked" at once,
+/// whatever the time limit for locks is, and try again.
+async fn set_up(conn: &mut sqlx::AnyConnection, dialect: Dialect) -> Result<()> {
+    let since = Instant::now();
+    for setting in dialect.on_connect() {
+        while let Err(error) = conn.execute(*setting).await.map_err(Error::from) {
+            if !error.is(Class::Transient) || since.elapsed() > SET_UP_PATIENCE {
+                return Err(error);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    Ok(())
 }
 
 async fn one_text(conn: &mut sqlx::AnyConnection, sql: &'static str) -> Result<String> {
